@@ -48,15 +48,15 @@ def fill(memory_max: int) -> list[list[str]]:
         cache.put(origin, access)
         access.forbids(origin, target, ROBOT)
         if number % STEP == 0:
-            grown = resident() - before
+            grown, kept = resident() - before, len(cache._entries)
             progress(f"{number:,} origins")
             rows.append(
                 [
                     f"{number:,}",
-                    f"{len(cache):,}",
+                    f"{kept:,}",
                     f"{cache.size / 1e6:.1f} MB",
                     f"{grown / 1e6:.1f} MB",
-                    f"{grown / len(cache) / 1e3:.2f} kB",
+                    f"{grown / kept / 1e3:.2f} kB",
                 ]
             )
     return rows

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _SETTING = "DOWNLOADER_MIDDLEWARES"
 _PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
-_META_PATH = "scrapy_norobots.RobotsMetaMiddleware"
-_DOWNLOADER = "scrapy_norobots.RobotsDownloader"
 _SCHEDULER = "scrapy_norobots.RobotsScheduler"
 _DEFAULT_ORDER = 100  # of both middlewares
 
@@ -68,7 +66,7 @@ class Addon:
                 read(settings, name)  # an error now, before the engine has opened anything
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
-            settings.set("DOWNLOADER", _DOWNLOADER, priority="addon")
+            settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority="addon")
         _wrap_scheduler(settings)
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)
@@ -97,5 +95,5 @@ def _wrap_scheduler(settings: BaseSettings) -> None:
 def _list_meta(settings: BaseSettings) -> None:
     middlewares = dict(settings.getdict(_META_SETTING))
     if not keys_of(RobotsMetaMiddleware, middlewares):
-        middlewares[_META_PATH] = _DEFAULT_ORDER
+        middlewares["scrapy_norobots.RobotsMetaMiddleware"] = _DEFAULT_ORDER
         settings.set(_META_SETTING, middlewares, priority=settings.getpriority(_META_SETTING) or 0)

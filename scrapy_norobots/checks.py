@@ -45,12 +45,10 @@ def check_components(crawler: Crawler, cls: type, base: type, place: str) -> Non
     `place`.
     """
     check_place(crawler.settings, base, place)
-    keys = enabled_keys(crawler.settings, place, base) if cls is base else []
-    subclasses = [key for key in keys if not keys_of(base, {key: 0})]
-    for key in subclasses:
-        logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
-    if subclasses:
-        raise NotConfigured
+    for key in enabled_keys(crawler.settings, place, base) if cls is base else ():
+        if not keys_of(base, {key: 0}):
+            logger.info("%s replaces scrapy_norobots.%s", key, base.__name__)
+            raise NotConfigured
 
 
 def read_config(crawler: Crawler, cls: type, base: type) -> Config:
@@ -65,7 +63,13 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
             if read(crawler.settings, name):
                 logger.warning("%s has no effect: ROBOTSTXT_OBEY is False", name)
         raise NotConfigured
-    _warn_about_incomplete_setup(crawler.settings)
+    for key in enabled_keys(crawler.settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
+        logger.warning(  # a project that lists the middleware by hand, without the add-on
+            "%s is enabled too: a request passes only if both middlewares allow it, and each robots.txt is "
+            "downloaded twice. Set it to None in DOWNLOADER_MIDDLEWARES, or derive a class of your own from "
+            "scrapy_norobots.NoRobotsMiddleware",
+            key if isinstance(key, str) else global_object_name(key),
+        )
     _warn_about_unused_hooks(cls, base)
     if config.dry_run:
         logger.warning("NOROBOTS_DRY_RUN is on: forbidden requests are logged and counted, but not dropped")
@@ -102,17 +106,6 @@ def _warn_about_unused_hooks(cls: type, base: type) -> None:
         )
 
 
-def _warn_about_incomplete_setup(settings: BaseSettings) -> None:
-    """Warn about settings that are missing if a project lists the middleware by hand, without the add-on."""
-    for key in enabled_keys(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
-        logger.warning(
-            "%s is enabled too: a request passes only if both middlewares allow it, and each robots.txt is "
-            "downloaded twice. Set it to None in DOWNLOADER_MIDDLEWARES, or derive a class of your own from "
-            "scrapy_norobots.NoRobotsMiddleware",
-            key if isinstance(key, str) else global_object_name(key),
-        )
-
-
 def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
     """Return the keys of a component setting that refer to the class `cls`.
 
@@ -128,10 +121,9 @@ def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
 
 def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
     """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it."""
-    components = compat.components(settings, name)
     return [
         key
-        for key, order in components.items()
+        for key, order in compat.components(settings, name).items()
         if order is not None and isinstance(found := _load(key), type) and issubclass(found, cls)
     ]
 

@@ -59,7 +59,7 @@ class Event(Generic[P]):
 class Origins(Protocol):
     """The accesses of the origins that are in memory."""
 
-    def peek(self, origin: Origin) -> Access | None:
+    def get(self, origin: Origin) -> Access | None:
         """Return an access that has not expired."""
 
     def latest(self, origin: Origin) -> Access | None:
@@ -150,7 +150,7 @@ class Events:
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()
 
-        # Sent by features: the `Crawl-delay` that is kept for an origin, and whether it had no rules before;
-        # what a robots.txt states about the use of pages, in few words.
-        self.crawl_delay_kept: Event[[Origin, float, bool]] = Event()
-        self.usage_stated: Event[[Origin, frozenset[str]]] = Event()
+        # Sent by features: the `Crawl-delay` that is kept for an origin; an origin whose robots.txt refuses a
+        # use of its pages, which the crawl does not obey.
+        self.crawl_delay_kept: Event[[Origin, float]] = Event()
+        self.usage_refused: Event[[Origin]] = Event()

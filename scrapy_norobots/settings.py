@@ -39,9 +39,6 @@ PREFIX = "NOROBOTS_"
 # The start of a name that is probably a misspelt setting of this package.
 _SIMILAR_PREFIX = re.compile("NO_?ROBOTS?(?:TXT)?_")
 
-# The file of the store in JOBDIR, the directory of a job that can be paused and resumed.
-_JOB_FILE = "robots.sqlite"
-
 # How many redirects of a robots.txt are followed: RFC 9309 (2.3.1.2) asks for at least five.
 REDIRECT_MAX = 5
 
@@ -49,6 +46,7 @@ REDIRECT_MAX = 5
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
 _MILLION = 10**6
 _TIB = 1024**4
+_seconds = partial(values.number, "seconds", 0, _CENTURY)
 
 
 class Setting(NamedTuple):
@@ -67,24 +65,16 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "adds other readings of robots.txt, such as RFC 9309: all must allow a request",
         ),
         "NOROBOTS_ALSO_ROBOTS": Setting(
-            (),
-            values.robots,
-            'adds other robots, such as `"GPTBot"`, that must be allowed, too',
+            (), values.robots, 'adds other robots, such as `"GPTBot"`, that must be allowed, too'
         ),
         "NOROBOTS_STATUS_POLICY": Setting(
             DEFAULT_PRESET,
             values.policy,
             "allows or denies requests to a site whose robots.txt cannot be downloaded",
         ),
-        "NOROBOTS_STORE": Setting(
-            None,
-            values.store,
-            "saves downloaded robots.txt files in SQLite or Redis",
-        ),
+        "NOROBOTS_STORE": Setting(None, values.store, "saves downloaded robots.txt files in SQLite or Redis"),
         "NOROBOTS_REPORT": Setting(
-            "",
-            values.paths,
-            "writes a [report](report.md) of the crawl to this path",
+            "", values.paths, "writes a [report](report.md) of the crawl to this path"
         ),
         "NOROBOTS_EVIDENCE": Setting("", values.folder, "stores [evidence](evidence.md) in this folder"),
         "NOROBOTS_EVIDENCE_ALLOWED": Setting(
@@ -113,9 +103,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             False, values.flag, "accepts several values in one line of robots.txt"
         ),
         "NOROBOTS_USAGE": Setting(
-            False,
-            values.flag,
-            "records what sites say about the [use of their pages](usage.md)",
+            False, values.flag, "records what sites say about the [use of their pages](usage.md)"
         ),
         "NOROBOTS_PURPOSES": Setting(
             (),
@@ -123,25 +111,13 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             'drops requests if robots.txt says no to a purpose of the crawl, such as `"search"`',
         ),
         # Rarely needed
-        "NOROBOTS_TTL": Setting(
-            86_400,
-            partial(values.number, "seconds", 0, _CENTURY),
-            "longest time until robots.txt is downloaded again",
-        ),
-        "NOROBOTS_TTL_MIN": Setting(
-            600,
-            partial(values.number, "seconds", 0, _CENTURY),
-            "shortest time until robots.txt is downloaded again",
-        ),
+        "NOROBOTS_TTL": Setting(86_400, _seconds, "longest time until robots.txt is downloaded again"),
+        "NOROBOTS_TTL_MIN": Setting(600, _seconds, "shortest time until robots.txt is downloaded again"),
         "NOROBOTS_ERROR_TTL": Setting(
-            60,
-            partial(values.number, "seconds", 0, _CENTURY),
-            "first delay until robots.txt is downloaded again after a temporary failure",
+            60, _seconds, "first delay until robots.txt is downloaded again after a temporary failure"
         ),
         "NOROBOTS_STALE_TTL": Setting(
-            7 * 86_400,
-            partial(values.number, "seconds", 0, _CENTURY),
-            "how long expired rules stay in use if robots.txt cannot be downloaded",
+            7 * 86_400, _seconds, "how long expired rules stay in use if robots.txt cannot be downloaded"
         ),
         "NOROBOTS_RETRY_CLOSED": Setting(
             2,
@@ -154,9 +130,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "how many requests may wait for temporarily closed sites",
         ),
         "NOROBOTS_TIMEOUT": Setting(
-            15,
-            partial(values.number, "seconds", 0.001, _DAY),
-            "timeout of a request for robots.txt",
+            15, partial(values.number, "seconds", 0.001, _DAY), "timeout of a request for robots.txt"
         ),
         "NOROBOTS_RETRY_TIMES": Setting(
             1,
@@ -164,9 +138,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "how often a failed request for robots.txt is repeated immediately",
         ),
         "NOROBOTS_MAXSIZE": Setting(
-            2 * 1024 * 1024,
-            partial(values.whole, "bytes", 1, LARGEST_FILE),
-            "largest accepted robots.txt",
+            2 * 1024 * 1024, partial(values.whole, "bytes", 1, LARGEST_FILE), "largest accepted robots.txt"
         ),
         "NOROBOTS_COPY_META": Setting(
             ("proxy", "bindaddress", "download_slot"),
@@ -184,9 +156,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "how much memory the robots.txt files may take",
         ),
         "NOROBOTS_STORE_MAX": Setting(
-            1024 * 1024 * 1024,
-            partial(values.whole, "bytes", 1, _TIB),
-            "largest size of a SQLite store",
+            1024 * 1024 * 1024, partial(values.whole, "bytes", 1, _TIB), "largest size of a SQLite store"
         ),
     }
 )
@@ -257,7 +227,7 @@ def _store(settings: BaseSettings) -> str:
         return store or MEMORY
     if not isinstance(job, (str, os.PathLike)):
         raise error("JOBDIR", job, "must be a path")
-    return f"sqlite:///{Path(job) / _JOB_FILE}"
+    return f"sqlite:///{Path(job) / 'robots.sqlite'}"
 
 
 def _freshness(settings: BaseSettings) -> Freshness:
@@ -267,15 +237,6 @@ def _freshness(settings: BaseSettings) -> Freshness:
         problem = f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
         raise error("NOROBOTS_TTL_MIN", freshness.ttl_min, problem)
     return freshness
-
-
-def _warn_about_unknown(settings: BaseSettings) -> None:
-    for name in settings:
-        if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:
-            names = [setting.removeprefix(PREFIX) for setting in SETTINGS]
-            nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
-            hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
-            logger.warning("Unknown setting %s is ignored%s", name, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,5 +272,10 @@ class Config(Section):
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
         """Read and check the settings of a crawler, and warn about unknown ones. Raises `SettingError`."""
-        _warn_about_unknown(settings)
+        names = [name.removeprefix(PREFIX) for name in SETTINGS]
+        for name in settings:
+            if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:
+                nearest = get_close_matches(_SIMILAR_PREFIX.sub("", name), names, n=1)
+                hint = f"; did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+                logger.warning("Unknown setting %s is ignored%s", name, hint)
         return super(Config, cls).from_settings(settings)

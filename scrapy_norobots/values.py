@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +34,6 @@ _META_WORDS = ("nofollow", "noindex")
 
 # The parsers that NOROBOTS_ALSO_OBEY accepts by the name of their standard.
 _PARSERS: Mapping[str, type[RobotParser]] = MappingProxyType({"rfc9309": Rfc9309RobotParser})
-
-# What is in a list of meta keys only by mistake.
-_NO_META_KEY = re.compile(r"[\s;]|^$")
 
 _MOST_ROBOTS = 32  # a file keeps the rules of twice as many (see `standard.robotstxt`)
 
@@ -71,8 +69,7 @@ def number(unit: str, least: float, most: int, value: Any, kind: type = float) -
     return read
 
 
-def whole(unit: str, least: int, most: int, value: Any) -> Any:
-    return number(unit, least, most, value, int)
+whole = partial(number, kind=int)
 
 
 def _decoded(value: Any, bracket: str) -> Any:
@@ -101,8 +98,8 @@ def listed(
     return tuple(value)
 
 
-def meta_keys(value: Any) -> tuple[str, ...]:
-    return listed("a list of meta keys", str, value, _NO_META_KEY.search)
+# Blanks and semicolons are in a meta key only by mistake.
+meta_keys = partial(listed, "a list of meta keys", str, is_wrong=re.compile(r"[\s;]|^$").search)
 
 
 def robots(value: Any) -> tuple[str, ...]:
@@ -150,9 +147,8 @@ def paths(value: Any) -> tuple[str, ...]:
 def folder(value: Any) -> str:
     if _is_off(value):
         return ""
-    if not isinstance(value, (str, os.PathLike)) or isinstance(path := os.fspath(value), bytes):
-        raise ValueError("must be the path of a folder")  # noqa: TRY004
-    if "://" in path:
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(path, str) or "://" in path:
         raise ValueError("must be the path of a folder, not a URL")
     return path
 
@@ -173,26 +169,18 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     processes that run at the same time can each have a path of their own.
     Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
-    values = _Values(time=start.isoformat(timespec="seconds").replace(":", "-"))
-    values.spider = spider
+    time = start.isoformat(timespec="seconds").replace(":", "-")
+    values: dict[str, object] = {}
     try:
+        for name in re.findall(r"%\((.*?)\)", template):
+            value = time if name == "time" else getattr(spider, name)
+            # A number is for %(number)03d; other values must not add a directory.
+            is_number = isinstance(value, (int, float))
+            values[name] = value if is_number else str(value).replace("/", "-").replace(os.sep, "-")
         path = template % values
-    except (KeyError, TypeError, ValueError) as exc:
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise SettingError(
             f"{setting} = {template!r}: unknown placeholder ({exc}); use %(time)s, an attribute of "
             "the spider such as %(name)s, or '%%' for a '%'"
         ) from exc
     return os.path.expanduser(path)  # noqa: PTH111  # pathlib's function raises for "~name" without such a user
-
-
-class _Values(dict[str, object]):
-    """The values of placeholders: the time, and the attributes of a spider, which include its arguments."""
-
-    spider: Spider | None
-
-    def __missing__(self, name: str) -> object:
-        if not hasattr(self.spider, name):
-            raise KeyError(name)
-        value = getattr(self.spider, name)
-        is_number = isinstance(value, (int, float))  # for %(number)03d; others must not add a directory
-        return value if is_number else str(value).replace("/", "-").replace(os.sep, "-")

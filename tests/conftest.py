@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +15,17 @@ from scrapy.settings import default_settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from selenium import webdriver
 
+from tests.helpers.running import crawling
 from tests.helpers.running.browser import as_new, chromium
 from tests.helpers.running.crawling import MODES
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.sites.certificate import make_certificate
 
-# The time of an example depends on the load of the machine. `running.fuzz` tries more examples.
-settings.register_profile(
-    "tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# The time of an example depends on the load of the machine.
+for profile, examples in {"long": 10_000, "tests": 50}.items():
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile("tests")
 
 # Tests of crawls run in forks of a process; where there is no fork, as on Windows, only unit tests run.
@@ -41,9 +45,20 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> str:
-    """Each mode in which Scrapy can run."""
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each mode in which Scrapy can run; crawls run in it."""
+    monkeypatch.setattr(crawling, "current_mode", request.param)
     return str(request.param)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutine functions."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture

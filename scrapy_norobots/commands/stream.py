@@ -265,7 +265,7 @@ class Stream:
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 

@@ -76,7 +76,7 @@ class EarlyDrops:
             return
         if isinstance(question, Decision):
             return
-        access = self._core.origins.peek(question.origin)
+        access = self._core.origins.get(question.origin)
         if access is None or access.rules is None or access.temporary or not access.is_ready(question.robot):
             return
         decision = question.forbidden_by(access)

@@ -15,25 +15,23 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.exceptions import NotConfigured
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots import values
 from scrapy_norobots.checks import check_components, enabled_keys
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
-from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.scrapy_api.log import crawl_log
 from scrapy_norobots.settings import Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.meta import RobotsMeta
 
 if TYPE_CHECKING:
     from lxml import etree
-    from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_norobots.events import Events
     from scrapy_norobots.settings import Config
@@ -53,10 +51,6 @@ class MetaConfig(Section):
     obey: bool | str = setting("NOROBOTS_META")
     dry_run: bool = setting("NOROBOTS_DRY_RUN")
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
-
-    def obeys(self, word: str) -> bool:
-        """Return whether nofollow, or noindex, is obeyed."""
-        return self.obey in (True, word)
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
@@ -87,7 +81,7 @@ class RobotsMetaMiddleware:
         if not self._config.obey:
             raise NotConfigured
         assert crawler.stats is not None  # made before any middleware
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._stats = crawler.stats
         self._identity = Identity(crawler, self._config.robot)
         # The output of errbacks passes: their responses are not in this mapping. The copy in a response's
@@ -136,10 +130,10 @@ class RobotsMetaMiddleware:
         if isinstance(each, Request):
             which = without_userinfo(str(each))
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
-            is_obeyed = self._config.obeys("nofollow") and not each.meta.get("dont_obey_robotstxt")
+            is_obeyed = self._config.obey in (True, "nofollow") and not each.meta.get("dont_obey_robotstxt")
         else:
             kind, stat, source = "Item", "norobots/meta/noindex", page.noindex_by
-            is_obeyed = self._config.obeys("noindex") and not is_overridden(response.request)
+            is_obeyed = self._config.obey in (True, "noindex") and not is_overridden(response.request)
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)
@@ -157,20 +151,17 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     end.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-    if not isinstance(response, HtmlResponse) or not _may_have_tags(response.body):
-        return RobotsMeta.read(robot, (), headers)
-    root = root_of(response)
-    if _is_cut_off(root):
-        return RobotsMeta(noindex_by=_CUT_OFF, nofollow_by=_CUT_OFF)
-    tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-    if len(tags) <= _TAGS_MAX:
-        return RobotsMeta.read(robot, tags, headers)
-    return RobotsMeta(noindex_by=_TOO_MANY, nofollow_by=_TOO_MANY)
-
-
-def _may_have_tags(body: bytes) -> bool:
+    tags: list[tuple[str, str]] = []
     # Without the NULs of UTF-16; a page without "<" may be in an encoding that does not extend ASCII.
-    return b"<" not in body or b"<meta" in body.replace(b"\0", b"").lower()
+    if isinstance(response, HtmlResponse) and (
+        b"<" not in response.body or b"<meta" in response.body.replace(b"\0", b"").lower()
+    ):
+        root = root_of(response)
+        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
+        problem = _CUT_OFF if _is_cut_off(root) else _TOO_MANY if len(tags) > _TAGS_MAX else None
+        if problem:
+            return RobotsMeta(noindex_by=problem, nofollow_by=problem)
+    return RobotsMeta.read(robot, tags, headers)
 
 
 def _is_cut_off(root: etree._Element) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scrapy.http import Headers
+from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from scrapy_norobots.events import Events
@@ -20,13 +20,9 @@ from scrapy_norobots.events import Events
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
-
-# The flag of such a response, for the log and for the callback.
-_FLAG = "norobots"
 
 # A request with one of these headers asks for more, or less, than a whole file from a cache.
 _SPECIAL_HEADERS = (
@@ -45,14 +41,8 @@ _SPECIAL_HEADERS = (
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Answer the requests of a crawl for robots.txt."""
 
-    def make_response(request: Request, access: Access) -> Response | None:
-        response = answer(access, request)
-        if response is not None and crawler.stats is not None:
-            crawler.stats.inc_value("norobots/shared")
-        return response
-
     def asked(request: Request) -> Callable[[Access], Response | None] | None:
-        return partial(make_response, request) if can_be_answered(request, crawler.spider) else None
+        return partial(answer, crawler, request) if can_be_answered(request, crawler.spider) else None
 
     events.asked.connect(asked)
 
@@ -74,7 +64,7 @@ def can_be_answered(request: Request, spider: Spider | None) -> bool:
     )
 
 
-def answer(access: Access, request: Request) -> Response | None:
+def answer(crawler: Crawler, request: Request, access: Access) -> Response | None:
     """Return the downloaded file as the response to a request.
 
     Returns None if the site sent no file to this crawl; the request is then sent to the site.
@@ -83,6 +73,8 @@ def answer(access: Access, request: Request) -> Response | None:
     if access.rules is None or access.stale or not snapshot.from_site:
         return None
     assert snapshot.status is not None  # there are rules
+    assert crawler.stats is not None  # made before any middleware
+    crawler.stats.inc_value("norobots/shared")
     request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's response
     headers = Headers({name: value.encode("latin-1") for name, value in snapshot.headers.items()})
     make = responsetypes.from_args(headers=headers, url=snapshot.url, body=snapshot.body)
@@ -91,7 +83,7 @@ def answer(access: Access, request: Request) -> Response | None:
         status=snapshot.status,
         headers=headers,
         body=snapshot.body,
-        flags=[_FLAG],
+        flags=["norobots"],  # for the log and for the callback
         request=request,
     )
     return response

@@ -156,10 +156,8 @@ class _Brotli:
     unused_data = b""
 
     def __init__(self, body: bytes) -> None:
-        try:
-            import brotli  # noqa: PLC0415  # installed with Scrapy from 2.19 on
-        except ImportError:
-            import brotlicffi as brotli  # noqa: PLC0415  # on PyPy
+        import brotli  # noqa: PLC0415  # installed with Scrapy from 2.19 on
+
         self._stream: Any = brotli.Decompressor()
 
     @property

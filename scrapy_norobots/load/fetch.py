@@ -45,10 +45,10 @@ ROBOTS_DOWNLOAD = "norobots_download"
 DOWNLOAD_PRIORITY = 1000
 
 # The headers that a snapshot keeps: for freshness, revalidation, and the type of the body.
-_KEPT_HEADERS = (
-    "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "retry-after",
-    "x-robots-tag",
-)  # fmt: skip
+_KEPT_HEADERS = frozenset({
+    b"Age", b"Cache-Control", b"Content-Type", b"Date", b"Etag", b"Expires", b"Last-Modified", b"Retry-After",
+    b"X-Robots-Tag",
+})  # fmt: skip
 
 # The parameters for Zyte API that say from where it downloads. Others say what it returns or extracts.
 _ZYTE_API_KEPT = ("device", "geolocation", "ipType")
@@ -116,9 +116,11 @@ class Fetcher:
 
         try:
             with self._bodies.counted() as meta, self._connected():
-                return await compat.unless(is_over, 1, self._follow(origin, url, page, previous, meta))
+                follow = self._follow(origin, url, page, previous, meta)
+                snapshot = await compat.unless(is_over, 1, follow)
         except compat.LateError:
             return _failed(origin, url, ClosingError())
+        return replace(snapshot, proxy=self.proxy_of(page)) if snapshot.local_failure else snapshot
 
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
@@ -135,15 +137,14 @@ class Fetcher:
             except Exception as exc:  # components of the crawl may raise anything
                 if compat.is_closing(self._crawler):  # the engine may have stopped it
                     return _failed(origin, url, ClosingError())
-                failed = _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
-                return self._of_proxy(page, failed)
+                return _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
             if "@" in response.url:  # a middleware has put it there
                 response = response.replace(url=without_userinfo(response.url))
             target = redirect_target(response) if hops_left else None
             if target is None:
                 snapshot = _of_response(origin, response, self._config.maxsize)
                 self._events.answered.send(origin, response, snapshot, previous)
-                return self._of_proxy(page, snapshot)
+                return snapshot
             self._events.answered.send(origin, response, None, None)
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
@@ -182,9 +183,6 @@ class Fetcher:
     def proxy_of(self, page: Request) -> str:
         """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""
         return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
-
-    def _of_proxy(self, page: Request, snapshot: Snapshot) -> Snapshot:
-        return replace(snapshot, proxy=self.proxy_of(page)) if snapshot.local_failure else snapshot
 
     def _being_sent(self, request: Request) -> Request | None:
         """Return the request that is being sent for `request`; the same one if the downloader hides that.
@@ -302,7 +300,6 @@ class UnreadableBodyError(Exception):
 
 
 def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = False) -> Snapshot:
-    local_failure = is_proxied or isinstance(exc, _OUR_OWN)
     why = str(exc)
     if isinstance(exc, StopDownload):
         exc.response = None  # frees the body
@@ -316,7 +313,7 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
         url,
         time.time(),
         error=printable(without_userinfo(error)),
-        local_failure=local_failure,
+        local_failure=is_proxied or isinstance(exc, _OUR_OWN),
         exception=exc,
     )
 
@@ -342,8 +339,12 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _kept_headers(response: Response) -> dict[str, str]:
-    found = {name: response.headers.getlist(name) for name in _KEPT_HEADERS}
-    return {name: b", ".join(values).decode("latin-1") for name, values in found.items() if values}
+    headers = response.headers
+    return {
+        name.decode().lower(): b", ".join(headers.getlist(name)).decode("latin-1")
+        for name in headers
+        if name in _KEPT_HEADERS
+    }
 
 
 def _plain_body(response: Response, maxsize: int) -> bytes:
@@ -363,5 +364,7 @@ def _keep_from_scrapy(response: Response, request: Request) -> None:
         return
     response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
     response.headers.pop("Content-Encoding", None)
-    if stated_wait(response.status, _kept_headers(response), time.time()):
+    if "Retry-After" in response.headers and stated_wait(
+        response.status, _kept_headers(response), time.time()
+    ):
         request.meta["dont_retry"] = True

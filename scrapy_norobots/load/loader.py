@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy import signals
@@ -28,7 +29,7 @@ from twisted.python.failure import Failure
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.rules.access import Access, Judge
-from scrapy_norobots.rules.parser import Reader, Rules, as_parser
+from scrapy_norobots.rules.parser import Reader, as_parser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
@@ -67,30 +68,21 @@ class _Entry:
 class OriginCache:
     """The accesses of origins, each until its lifetime ends.
 
-    `memory_max` (bytes) limits the cache. `clock` returns seconds that never go back. The attribute `size` is
-    the approximate memory use, in bytes.
+    `memory_max` (bytes) limits the cache. `size` is its approximate memory use, in bytes.
     """
 
-    def __init__(self, *, memory_max: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, memory_max: int) -> None:
         self._memory_max = memory_max
-        self._clock = clock
         self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
         self.size = 0
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def get(self, origin: Origin) -> Access | None:
         """Return the access of an origin that has not expired, or None."""
-        access = self.peek(origin)
-        if access is not None:
-            self._entries.move_to_end(origin)
-        return access
-
-    def peek(self, origin: Origin) -> Access | None:
-        """Return the same as `get`, without marking the origin as used."""
         entry = self._entries.get(origin)
-        return None if entry is None or entry.expires <= self._clock() else entry.access
+        if entry is None or entry.expires <= monotonic():
+            return None
+        self._entries.move_to_end(origin)
+        return entry.access
 
     def latest(self, origin: Origin) -> Access | None:
         """Return the access of an origin, also if it has expired, or None."""
@@ -100,13 +92,13 @@ class OriginCache:
     def remaining(self, origin: Origin) -> float:
         """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
         entry = self._entries.get(origin)
-        return max(0.0, entry.expires - self._clock()) if entry else 0.0
+        return max(0.0, entry.expires - monotonic()) if entry else 0.0
 
     def put(self, origin: Origin, access: Access) -> None:
         """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
         if origin in self._entries:
             self._remove(origin)
-        entry = _Entry(access, access.size, self._clock() + access.lifetime)
+        entry = _Entry(access, access.size, monotonic() + access.lifetime)
         self._entries[origin] = entry
         self.size += entry.size
         while self.size > self._memory_max and len(self._entries) > 1:
@@ -169,28 +161,25 @@ class RobotsLoader:
         `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
         like of `request`.
         """
-        access, proxy = self.origins.peek(origin) or self._announced.get(origin), self.proxy_of(request)
+        access, proxy = self.origins.get(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
             access = await self._join(origin, request, robot)
-        await self.prepare(access, robot)
+        while not access.is_ready(robot):
+            await self.prepare(access, robot)
         return access
 
     async def prepare(self, access: Access, robot: str | bytes) -> None:
-        """Make an access ready to answer questions about `robot`."""
-        while not access.is_ready(robot):
-            await self._prepare(access, robot)
-
-    async def _prepare(self, access: Access, robot: str | bytes) -> None:
+        """Do the work that the first question about `robot` needs."""
         bodies = access.snapshots * (1 + len(self.config.also_robots))  # they are read for each robot
         await read_bodies(self._thread, bodies, partial(access.prepare, robot))
 
     async def _close(self) -> None:
         """Let the loads in flight give back their locks, and close the store."""
-        waited = 0.0
-        while self._store is not None and self._loads and waited < _CLOSING_MAX:
-            await compat.sleep(_FIRST_PAUSE)
-            waited += _FIRST_PAUSE
         if self._store is not None:
+            waited = 0.0
+            while self._loads and waited < _CLOSING_MAX:
+                await compat.sleep(_FIRST_PAUSE)
+                waited += _FIRST_PAUSE
             await self._store.close()
         self._thread.shutdown(wait=False)
 
@@ -220,7 +209,7 @@ class RobotsLoader:
 
     async def _load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Load an origin that is not in memory, and cache it."""
-        started = time.monotonic()
+        started = monotonic()
         previous = self.origins.latest(origin)
         if self._store is None:
             access, source = await self._download(origin, request, previous), "network"
@@ -228,36 +217,18 @@ class RobotsLoader:
             access, is_hit = await self._load_shared(self._store, origin, request, previous)
             source = "store" if is_hit else "network"
             self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
-        seconds = time.monotonic() - started
-        await self._prepare(access, robot)  # before the cache asks for its size, which includes the rules
-        if isinstance(access.snapshots[-1].exception, ClosingError):
-            logger.debug(
-                "The download of %s was stopped, because the crawl is closing",
-                origin.robots_url,
-                extra={"spider": self._crawler.spider},
-            )
-        else:
+        seconds = monotonic() - started
+        await self.prepare(access, robot)  # before the cache asks for its size, which includes the rules
+        if not isinstance(access.snapshots[-1].exception, ClosingError):
             await self.events.loaded.tell(Load(access, previous, source, seconds, request, robot))
         self.origins.put(origin, access)
         if access.rules is not None and (previous is None or access.rules is not previous.rules):
             self._announced[origin] = access
             try:
-                await self._announce(access.rules, request)
+                await compat.send_robots_parsed(self._crawler, as_parser(access.rules), request)
             finally:
                 del self._announced[origin]
         return access
-
-    async def _announce(self, rules: Rules, request: Request) -> None:
-        """Send the `robots_parsed` signal. If that fails, as with a mock, the request continues."""
-        try:
-            await compat.send_robots_parsed(self._crawler, as_parser(rules), request)
-        except Exception as exc:  # a mock may raise anything
-            logger.error(
-                "The robots_parsed signal could not be sent, but robots.txt is obeyed: %r",
-                exc,
-                exc_info=True,
-                extra={"spider": self._crawler.spider},
-            )
 
     async def _load_shared(
         self, store: Store, origin: Origin, request: Request, previous: Access | None

@@ -190,14 +190,9 @@ def as_parser(rules: Rules) -> RobotParser:
     return rules.parser if isinstance(rules, ForeignRules) else cast("AllRules", rules)
 
 
-def _readings_of(rules: Rules | None) -> Sequence[Rules]:
-    if isinstance(rules, AllRules):
-        return rules.readings
-    return () if rules is None else (rules,)
-
-
 def _parsers_of(rules: Rules | None) -> list[RobotsTxt | ForeignRules]:
-    return [each for each in _readings_of(rules) if isinstance(each, (RobotsTxt, ForeignRules))]
+    readings = rules.readings if isinstance(rules, AllRules) else [rules]
+    return [each for each in readings if isinstance(each, (RobotsTxt, ForeignRules))]
 
 
 def parser_names(rules: Rules | None) -> list[str]:
@@ -215,11 +210,6 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
     """Return the file whose first reading is the strict one; None if the user replaced it."""
     own = (each for each in _parsers_of(rules) if isinstance(each, RobotsTxt))
     return next((each for each in own if each.reading != "rfc9309"), None)
-
-
-def is_only_strict(rules: Rules | None) -> bool:
-    """Return whether the strict reading alone decides."""
-    return parser_names(rules) == [StrictRobotParser.__name__]
 
 
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:

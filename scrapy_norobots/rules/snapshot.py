@@ -106,16 +106,15 @@ class Freshness:
         share = crc32(str(snapshot.origin).encode()) / 2**32
         return max(longest * (1 - _SPREAD * share), min(longest, self.ttl_min))
 
-    def back_off(self, failures: int) -> float:
-        """Return for how many seconds a temporary outcome is valid; each failure in a row doubles it."""
-        # The exponent is bounded too: 2.0 ** 1024 would overflow.
-        doubled = self.error_ttl * 2.0 ** min(failures - 1, 64)
-        return min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
-
     def until_next_try(self, snapshot: Snapshot) -> float:
-        """Return the seconds to wait after a temporary failure: the back-off, or a longer Retry-After."""
-        stated = stated_wait(snapshot.status, snapshot.headers, snapshot.time)
-        return max(self.back_off(snapshot.failures), stated)
+        """Return the seconds to wait after a temporary failure.
+
+        This is `error_ttl`, doubled with each failure in a row, or a longer Retry-After.
+        """
+        # The exponent is bounded too: 2.0 ** 1024 would overflow.
+        doubled = self.error_ttl * 2.0 ** min(snapshot.failures - 1, 64)
+        back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
+        return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
 
     @staticmethod
     def has_plausible_age(snapshot: Snapshot, now: float) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from inspect import isawaitable, iscoroutinefunction
 from types import SimpleNamespace
@@ -35,23 +35,18 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def spawn(coroutine: Coroutine[Any, Any, _T]) -> Deferred[_T]:
-    """Run a coroutine on its own: cancelling the caller does not cancel it.
+# Runs a coroutine on its own: cancelling the caller does not cancel it. The caller must keep the result while
+# the coroutine runs, because nothing else may refer to it.
+spawn = deferred_from_coro
 
-    The caller must keep the result while the coroutine runs, because nothing else may refer to it.
-    """
-    return deferred_from_coro(coroutine)
+# Returns an awaitable for the result of a deferred. Cancelling the awaitable cancels the deferred.
+waiting_for = maybe_deferred_to_future
 
 
 def cancel(spawned: Deferred[None]) -> None:
     """Cancel a spawned coroutine, and ignore its exceptions."""
     spawned.addErrback(lambda _: None)
     spawned.cancel()
-
-
-def waiting_for(deferred: Deferred[_T]) -> Awaitable[_T]:
-    """Return an awaitable for the result of a deferred. Cancelling the awaitable cancels the deferred."""
-    return maybe_deferred_to_future(deferred)
 
 
 def after(gate: Deferred[None], function: Callable[[], Any]) -> Any:
@@ -134,7 +129,7 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 async def resolve(host: str) -> None:
     """Resolve a host name as a download does, and ignore the result: Scrapy caches it."""
-    if not _reactor_runs():
+    if "twisted.internet.reactor" not in sys.modules or not _reactor().running:
         with suppress(OSError, UnicodeError):
             await asyncio.get_running_loop().getaddrinfo(host, None)
         return
@@ -157,11 +152,7 @@ async def in_thread(executor: Executor, function: Callable[[], _T]) -> _T:
     if _asyncio_runs():
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     future = executor.submit(function)
-
-    def cancel(_: Deferred[None]) -> None:
-        future.cancel()
-
-    done: Deferred[None] = Deferred(cancel)
+    done: Deferred[None] = Deferred(lambda _: future.cancel())  # type: ignore[arg-type]  # ignores the result
     future.add_done_callback(lambda _: _reactor().callFromThread(_call, done))
     await done
     return future.result()
@@ -185,10 +176,6 @@ def _asyncio_runs() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _reactor_runs() -> bool:
-    return "twisted.internet.reactor" in sys.modules and bool(_reactor().running)
 
 
 def _reactor() -> Any:

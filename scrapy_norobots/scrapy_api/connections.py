@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -20,10 +19,11 @@ from scrapy import signals
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.error import ConnectionAborted, ConnectionDone
-from twisted.web.client import URI, HTTPConnectionPool
+from twisted.web.client import HTTPConnectionPool
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import download_handler
+from scrapy_norobots.standard import Origin
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 # Ends of a connection that cut off nothing: by the site, or by Scrapy, which then fails the download.
 _ENDED_WELL = (ConnectionDone, ConnectionAborted)
-
-# Called when a connection has failed, with a function that returns whether it was that of a URL.
-_Failed = Callable[[Callable[[str], bool]], None]
 
 
 class HostNames:
@@ -64,11 +61,7 @@ class HostNames:
         handler = download_handler(self._crawler, parts.scheme)
         if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
             return
-        await compat.waiting_for(self._threads.acquire())
-        try:
-            await compat.resolve(host)
-        finally:
-            self._threads.release()
+        await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
 
 
 class ConnectionEnds:
@@ -80,7 +73,8 @@ class ConnectionEnds:
     def __init__(self, crawler: Crawler, is_watched: Callable[[Request], bool]) -> None:
         self._crawler = crawler
         self._is_watched = is_watched
-        # The requests that are being downloaded, and whether the connection of one with this URL has failed.
+        # The requests that are being downloaded, and whether a connection to the origin of one has failed
+        # meanwhile. Two at a time are rare, and one that is complete is then downloaded again.
         self._has_failed: dict[Request, bool] = {}
         crawler.signals.connect(self._look_at_handlers, signals.spider_opened)
         self.handlers = (
@@ -102,9 +96,10 @@ class ConnectionEnds:
         if self._is_watched(request):
             self._has_failed[request] = False
 
-    def _failed(self, is_of: Callable[[str], bool]) -> None:
+    def _failed(self, url: str) -> None:
+        origin = Origin.of(url)
         for request in self._has_failed:
-            self._has_failed[request] |= is_of(request.url)
+            self._has_failed[request] |= Origin.of(request.url) == origin
 
     def _mark(self, response: Response, request: Request) -> None:
         has_length = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
@@ -115,8 +110,8 @@ class ConnectionEnds:
         self._has_failed.pop(request, None)
 
 
-def _look_at_twisted(pool: Any, failed: _Failed) -> None:
-    """Call `failed` for each connection of a pool that ends with an error before its response is complete."""
+def _look_at_twisted(pool: Any, failed: Callable[[str], None]) -> None:
+    """Call `failed` with the URL of each connection that ends with an error before its response."""
 
     class Factory(pool._factory):  # type: ignore[misc]  # noqa: SLF001
         def buildProtocol(self, address: object) -> Any:  # noqa: N802  # Twisted's
@@ -126,7 +121,7 @@ def _look_at_twisted(pool: Any, failed: _Failed) -> None:
             def lost(reason: Failure) -> None:
                 request = getattr(client, "_currentRequest", None)
                 if request is not None and not isinstance(reason.value, _ENDED_WELL):
-                    failed(lambda url: _as_twisted(url) == request.absoluteURI)
+                    failed(request.absoluteURI.decode())
                 lose(reason)
 
             client.connectionLost = lost
@@ -135,22 +130,16 @@ def _look_at_twisted(pool: Any, failed: _Failed) -> None:
     pool._factory = Factory  # noqa: SLF001
 
 
-@lru_cache(maxsize=1000)  # a connection that fails is compared with all downloads
-def _as_twisted(url: str) -> object:
-    return URI.fromBytes(url.encode()).toBytes()  # type: ignore[no-untyped-call]
-
-
-def _look_at_aiohttp(session: Any, failed: _Failed) -> None:
+def _look_at_aiohttp(session: Any, failed: Callable[[str], None]) -> None:
     """Do the same for the connections of a `ClientSession`. It may also call `failed` after the response."""
-    import yarl  # noqa: PLC0415  # installed with aiohttp
 
     class NotingResponse(session._response_class):  # type: ignore[misc]  # noqa: SLF001
         async def start(self, connection: Any) -> Any:
-            protocol, own_url = connection.protocol, self.url
+            protocol, url = connection.protocol, self.url
 
             def lost(exc: BaseException | None) -> None:
                 if exc is not None or _lacks_alert(protocol.transport):
-                    failed(lambda url: yarl.URL(url) == own_url)
+                    failed(str(url))
                 type(protocol).connection_lost(protocol, exc)
 
             protocol.connection_lost = lost

@@ -58,9 +58,7 @@ class Identity:
         source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
         value = getattr(source, "user_agent", ...)
         if value is not self._last[0]:
-            agent = value
-            if not isinstance(value, (str, bytes, type(None))):  # a mock has every attribute
-                agent = self._crawler.settings.get("USER_AGENT")
+            agent = self._crawler.settings.get("USER_AGENT") if value is ... else value
             encoded = agent if isinstance(agent, bytes) else str(agent or "").encode("utf-8", "replace")
             self._last = value, encoded
         return self._last[1]

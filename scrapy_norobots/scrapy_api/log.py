@@ -9,11 +9,11 @@ about such an error by its text.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
-from twisted.logger import globalLogBeginner
-from twisted.python import log
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -29,15 +29,9 @@ def spider_name(crawler: Crawler) -> str:
     return str(getattr(crawler.spider or crawler.spidercls, "name", None) or "spider")
 
 
-class CrawlLog:
-    """Writes the lines of one module about one crawl."""
-
-    def __init__(self, crawler: Crawler, logger: logging.Logger) -> None:
-        self._crawler = crawler
-        self._logger = logger
-
-    def __call__(self, level: int, message: str, *arguments: object) -> None:
-        self._logger.log(level, message, *arguments, extra={"spider": self._crawler.spider})
+def crawl_log(crawler: Crawler, logger: logging.Logger) -> Callable[..., None]:
+    """Return what writes the lines of one module about one crawl, with the arguments of `Logger.log`."""
+    return partial(logger.log, extra={"spider": crawler.spider})
 
 
 class Named(set[object]):
@@ -60,11 +54,6 @@ class SettingError(UsageError, ValueError):
         super().__init__(text, print_help=False)
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_in_one_line)  # once: the same filter is not added again
-        # Until a program tells Twisted where to log, which Scrapy never does, Twisted prints an error itself,
-        # too. If Scrapy logs what Twisted says, the error is not lost without that.
-        observers = (getattr(observer, "__self__", None) for observer in log.theLogPublisher.observers)
-        if any(isinstance(observer, log.PythonLoggingObserver) for observer in observers):
-            globalLogBeginner.beginLoggingTo((), discardBuffer=True, redirectStandardIO=False)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:

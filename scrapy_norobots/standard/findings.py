@@ -182,7 +182,9 @@ def find_all(
             for number, value in numbered(DISALLOW, text, 0)
             for part in (to_values(value) if multivalue else (value,))
         ]
-        found.extend(_of_line_breaks(text, lines))
+        if _ODD_LINE_BREAK.search(text):
+            odd = (number for number, line in enumerate(lines) if _ODD_LINE_BREAK.search(line))
+            found.extend(("odd-line-break", number, ()) for number in odd)
         found.extend(_of_lines(lines, records, rules))
         found.extend(_of_records(lines, records, rules))
         found.extend(_of_names(records))
@@ -213,13 +215,6 @@ def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
 
-def _of_line_breaks(text: str, lines: list[str]) -> Iterator[_Found]:
-    if _ODD_LINE_BREAK.search(text):
-        yield from (
-            ("odd-line-break", at, ()) for at, line in enumerate(lines) if _ODD_LINE_BREAK.search(line)
-        )
-
-
 def _of_lines(
     lines: list[str], records: Iterable[RawRecord], rules: Iterable[tuple[int, str]]
 ) -> Iterator[_Found]:
@@ -231,27 +226,21 @@ def _of_lines(
             for kind, *values in look(value):
                 yield kind, number, tuple(values)
     for number, line in enumerate(lines):
-        if number not in read:
-            for kind, *values in _of_other_field(line):
-                yield kind, number, tuple(values)
+        if number not in read and (found := _of_other_field(line)):
+            yield found[0], number, found[1:]
 
 
-def _of_other_field(line: str) -> Iterator[tuple[str, ...]]:
+def _of_other_field(line: str) -> tuple[str, ...] | None:
     field, colon, _ = line.partition("#")[0].partition(":")
-    if "\0" in field:
-        yield ("nul",)
-        return
     name = field.strip(" \t").lower()
+    if "\0" in field:
+        return ("nul",)
     if not colon:
-        if name:
-            yield ("no-colon",)
-        return
+        return ("no-colon",) if name else None
     if name in _LATER_FIELDS:
-        yield ("later-field",)
-    elif resembled := meant_field(name):
-        yield "misspelt-field", resembled
-    else:
-        yield ("unknown-field",)
+        return ("later-field",)
+    resembled = meant_field(name)
+    return ("misspelt-field", resembled) if resembled else ("unknown-field",)
 
 
 def _of_name(value: str) -> Iterator[tuple[str, ...]]:

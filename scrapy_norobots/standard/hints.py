@@ -25,6 +25,7 @@ _LONGEST = 500
 
 BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BETWEEN_NAMES = re.compile(r"[ \t,;]+")
+_STAR_OR_BLANK = re.compile(r"[* \t,;]")
 _BETWEEN_PATHS = re.compile(r"[ \t,;]+(?=/)")
 _WITH_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*(/.*)")
 _WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
@@ -97,15 +98,9 @@ def _with_colon(text: str) -> str:
     return f"{field}: {match[2].rstrip()}" if field else ""
 
 
-def _names_apart(text: str) -> str:
-    return _write(f"{USER_AGENT}: {name}" for name in _BETWEEN_NAMES.split(_value(text)) if name)
-
-
 def _without_star(text: str) -> str:
-    if _BETWEEN_NAMES.search(_value(text)):
-        return _names_apart(text)
     name = _value(text).strip("*")
-    return _write(f"{USER_AGENT}: {name}") if name and "*" not in name else ""
+    return _write(f"{USER_AGENT}: {name}") if name and not _STAR_OR_BLANK.search(name) else ""
 
 
 def _path_only(text: str) -> str:
@@ -151,7 +146,9 @@ HINTS: dict[str, str | Callable[..., str]] = {
     "name-taken": _before,
     "empty-name": f"Write {quoted(f'{USER_AGENT}: *')} if the record is meant for all robots.",
     "star-in-name": _without_star,
-    "several-names": _names_apart,
+    "several-names": lambda text: _write(
+        f"{USER_AGENT}: {name}" for name in _BETWEEN_NAMES.split(_value(text)) if name
+    ),
     "wildcard": _without_wildcard,
     "whole-url": _path_only,
     "foreign-url": _path_only,

@@ -30,17 +30,14 @@ _WORD = re.compile(r"([^\s,;:]+)(?:\s*:\s*([^\s,;]{0,200}))?")
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
 
-# Names of common META tags; they never apply to a robot, whatever its name.
-_COMMON_NAMES = frozenset(
+# Names of common META tags, which never apply to a robot, whatever its name, and tags about a page (M4).
+_NO_ROBOTS = frozenset(
     {
-        "application-name", "author", "color-scheme", "copyright", "date", "description", "format-detection",
-        "generator", "keywords", "language", "msapplication-config", "publisher", "rating", "referrer",
-        "revisit-after", "theme-color", "title", "viewport",
+        "application-name", "author", "color-scheme", "copyright", "date", "description", "document-state",
+        "format-detection", "generator", "keywords", "language", "msapplication-config",
+        "publisher", "rating", "referrer", "revisit-after", "theme-color", "title", "url", "viewport",
     }
 )  # fmt: skip
-
-# Tags about a page that ask nothing of robots (M4).
-_OF_PAGE = frozenset({"document-state", "url"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class RobotsMeta:
         tags = list(tags)
         state, url = "STATIC", None
         for name, content in tags:
-            key = _key(name)
+            key = name.strip().lower()
             if key == "url":
                 url = url or content.strip() or None
             elif key == "document-state":
@@ -95,10 +92,11 @@ def terms_of(
     robot: str | bytes, tags: Iterable[tuple[str, str]], headers: Iterable[str]
 ) -> list[tuple[set[str], str]]:
     """Return the terms, in lower case, of each tag and header for a robot, with its text (M1 to M3)."""
-    folded = fold(robot)
+    folded = to_name(robot).casefold()
     asked: list[tuple[set[str], str]] = []
     for name, content in tags:
-        if _key(name) not in _OF_PAGE and wanted(name, folded):
+        key = name.strip().lower()
+        if key == "robots" or (key not in _NO_ROBOTS and names_robot(name.strip(), folded)):
             terms = {word[1].lower() for word in _WORD.finditer(content[:_LONGEST])}
             if len(content) > _LONGEST:
                 terms = {term for term in _REFUSALS if term in content.lower()}
@@ -106,23 +104,6 @@ def terms_of(
                 asked.append((terms, f'<meta name="{name}" content="{content}">'))
     asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
     return asked
-
-
-def fold(robot: str | bytes) -> str:
-    """Return the case-folded name of a robot, given as a name or a whole User-Agent header."""
-    return to_name(robot).casefold()
-
-
-def wanted(name: str, folded_name: str) -> bool:
-    """Return whether a META tag named `name` matters to the robot with this case-folded name (M1, M3, M4)."""
-    key = _key(name)
-    if key in _COMMON_NAMES:
-        return False
-    return key == "robots" or key in _OF_PAGE or names_robot(name.strip(), folded_name)
-
-
-def _key(name: str) -> str:
-    return name.strip().lower()
 
 
 def _header_terms(value: str, folded_name: str) -> Iterator[str]:

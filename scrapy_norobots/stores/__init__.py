@@ -2,9 +2,7 @@
 
 `Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
 lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
-knows nothing of rules or freshness, and is used only for origins that are not in memory. `BrowsableStore`
-adds what ``scrapy robots-store`` needs. `opening` opens the store that `NOROBOTS_STORE` names; `HeldLock`
-holds a lock during a download.
+knows nothing of rules or freshness, and is used only for origins that are not in memory.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MEMORY = "memory"
-# The schemes of store URLs: those of a file, whose path follows, and those of Redis.
-FILE_SCHEMES = ("sqlite",)
 REDIS_SCHEMES = (
     "redis", "rediss", "unix", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel",
 )  # fmt: skip
@@ -53,9 +49,8 @@ class Store(Protocol):
     """Keeps snapshots and locks of origins.
 
     Each call is one round trip, if the store is a server. No call blocks the event loop: slow work runs in a
-    thread, with `compat.in_thread` if the store does not need asyncio, which may not run. A call that takes
-    longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any exception of the store's
-    library. An entry that cannot be read is a miss, not an error.
+    thread. A call that takes longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any
+    exception of the store's library. An entry that cannot be read is a miss, not an error.
     """
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
@@ -87,9 +82,8 @@ class BrowsableStore(Store, Protocol):
     def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
 
-        Reads a few entries at a time, so memory does not grow with the store. Entries that are saved or
-        deleted meanwhile may be missing or may come twice. Each kind of store documents whether the origins
-        are sorted. Keys that are not origins are skipped.
+        Reads a few entries at a time. Entries that are saved or deleted meanwhile may be missing or may come
+        twice. Keys that are not origins are skipped.
         """
 
     async def delete(self, origin: Origin) -> bool:
@@ -124,7 +118,7 @@ def with_home(value: str) -> str:
     """Return a value of `NOROBOTS_STORE` with the home directory in place of ``~``."""
     scheme, slashes, path = value.partition(":///")
     # Unlike pathlib's function, this one accepts "~name" without such a user
-    return scheme + slashes + os.path.expanduser(path) if scheme in FILE_SCHEMES else value  # noqa: PTH111
+    return scheme + slashes + os.path.expanduser(path) if scheme == "sqlite" else value  # noqa: PTH111
 
 
 def without_password(value: str) -> str:
@@ -135,7 +129,7 @@ def without_password(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
     scheme, slashes, _ = value.partition("://")
-    return f"{scheme}{slashes}***" if scheme in (*FILE_SCHEMES, *REDIS_SCHEMES) else "***"
+    return f"{scheme}{slashes}***" if scheme in ("sqlite", *REDIS_SCHEMES) else "***"
 
 
 def error_text(exc: Exception) -> str:

@@ -25,22 +25,19 @@ def open_store(
     has_asyncio: bool = True,
     must_exist: bool = False,
 ) -> BrowsableStore:
-    """Return the store for a value of `NOROBOTS_STORE` other than ``memory``.
+    """Return the store for a value of `NOROBOTS_STORE` other than ``memory``; nothing is opened yet.
 
-    Nothing is opened or connected yet. `max_bytes` limits the size of a store that has no limit of its own;
-    `maxsize` is the size of the largest robots.txt, in bytes: an entry with a larger one is a miss.
-    `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods of the store
-    raise an exception if it is missing or damaged, and it is neither created nor repaired. Raises
-    `ValueError` if the value is invalid, and `ImportError`, with the package to install, if one is missing.
+    `max_bytes` limits the size of a store that has no limit of its own. An entry with a robots.txt of more
+    than `maxsize` bytes is a miss. `has_asyncio` says whether an asyncio event loop will run. With
+    `must_exist`, the methods of the store raise an exception if it is missing or damaged, and it is neither
+    created nor repaired. Raises `ValueError` if the value is invalid, and `ImportError`, with the package to
+    install, if one is missing.
     """
     scheme, colon, rest = value.partition("://")
-    if scheme == "sqlite" and colon:
-        path = rest.removeprefix("/")
-        if not rest.startswith("/") or not path:
-            raise ValueError("has no file name; expected sqlite:///relative/path or sqlite:////absolute/path")
+    if scheme == "sqlite" and rest.startswith("/") and rest != "/":
         from scrapy_norobots.stores.sqlite import SqliteStore  # noqa: PLC0415  # needed for this store only
 
-        return SqliteStore(path, max_bytes, maxsize, must_exist=must_exist)
+        return SqliteStore(rest[1:], max_bytes, maxsize, must_exist=must_exist)
     if scheme in REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
@@ -52,8 +49,7 @@ def open_store(
 def open_turns(value: str) -> RedisTurns:
     """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
 
-    Nothing is connected yet. Raises `ValueError` if the store is not in Redis, and `ImportError` as
-    `open_store` does.
+    Raises `ValueError` if the store is not in Redis, and `ImportError` as `open_store` does.
     """
     if value.partition("://")[0] not in REDIS_SCHEMES:
         raise ValueError(

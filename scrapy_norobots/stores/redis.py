@@ -118,7 +118,10 @@ class _Client:
     """
 
     def __init__(self, url: str) -> None:
-        self._redis = open_client(url)
+        try:
+            self._redis = open_client(url)
+        except (ValueError, TypeError, RedisClusterException):
+            raise ValueError(_INVALID) from None
         limit = parse_qs(urlsplit(url).query).get("max_connections", [_CONNECTIONS])[0]
         self._connections = asyncio.Semaphore(min(max(int(limit), 1), _CONNECTIONS))
         self._owner = uuid4().hex
@@ -239,16 +242,9 @@ def open_client(url: str) -> Redis | RedisCluster:
 
     The forms are those of ``redis.Redis.from_url``, and those that other libraries use for several servers:
     ``redis+sentinel://host:port,host:port/service/db`` and ``redis+cluster://host:port,host:port``; with
-    ``rediss`` instead of ``redis``, the connections use TLS. Nothing is connected yet. Raises `ValueError`,
-    whose message has no password, if the URL is invalid.
+    ``rediss`` instead of ``redis``, the connections use TLS. Nothing is connected yet. Raises one of several
+    exceptions, whose messages may have a password, if the URL is invalid.
     """
-    try:
-        return _client(url)
-    except (ValueError, TypeError, RedisClusterException):
-        raise ValueError(_INVALID) from None
-
-
-def _client(url: str) -> Redis | RedisCluster:
     scheme, _, kind = url.partition("://")[0].partition("+")
     parts = urlsplit(url)
     user, at, hosts = parts.netloc.rpartition("@")

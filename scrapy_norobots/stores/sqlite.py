@@ -30,15 +30,21 @@ logger = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x6E6F726F  # "noro"
 
-# As SQLite keeps their texts; as bytes, because a damaged one may not be UTF-8.
+_ENTRIES = "entries (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
 _SCHEMA = (
-    (
-        b"CREATE TABLE entries "
-        b"(origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
-    ),
-    b"CREATE INDEX entries_by_age ON entries (saved)",
-    b"CREATE TABLE locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
+    ("TABLE", _ENTRIES),
+    ("INDEX", "entries_by_age ON entries (saved)"),
+    ("TABLE", "locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"),
 )
+# As SQLite keeps them; as bytes, because a damaged text may not be UTF-8.
+_KEPT_SCHEMA = {f"CREATE {kind} {what}".encode() for kind, what in _SCHEMA}
+# Several processes may be creating the same file.
+_CREATE = f"""
+    BEGIN IMMEDIATE;
+    {"".join(f"CREATE {kind} IF NOT EXISTS {what};" for kind, what in _SCHEMA)}
+    PRAGMA application_id = {_APPLICATION_ID};
+    COMMIT;
+"""
 
 _USED_BYTES = """
     SELECT (page_count - freelist_count) * page_size
@@ -211,24 +217,16 @@ class SqliteStore:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA synchronous = OFF")  # what a power failure damages is downloaded again
-        if not self._must_exist:  # else without a lock, so that it need not wait for a writer
-            db.execute("BEGIN IMMEDIATE")  # several processes may be creating the same file
-        [application_id] = db.execute("PRAGMA application_id").fetchone()
         schema = {sql for (sql,) in db.execute("SELECT CAST(sql AS BLOB) FROM sqlite_master")}
-        is_own = schema.issuperset(_SCHEMA)
-        if application_id != _APPLICATION_ID and schema and not is_own:
+        if schema.issuperset(_KEPT_SCHEMA):
+            return
+        if schema and db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
             raise NotAStoreError(f"{self._path} is the database of another program")
-        if self._must_exist and not schema:
-            raise NotAStoreError(f"{self._path} is not a store: it is empty")
-        if schema and not is_own:  # SQLite accepts most changes of a schema
+        if schema:  # SQLite accepts most changes of a schema
             raise sqlite3.DatabaseError("its schema is not that of this version")
         if self._must_exist:
-            return
-        if not schema:
-            for statement in _SCHEMA:
-                db.execute(statement.decode())
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        db.execute("COMMIT")
+            raise NotAStoreError(f"{self._path} is not a store: it is empty")
+        db.executescript(_CREATE)
 
     def _is_of_damage(self, exc: Exception) -> bool:
         """Return whether an error is that of a damaged file, and not that of the call, the disk or a lock."""

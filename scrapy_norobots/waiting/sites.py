@@ -127,7 +127,7 @@ class Sites:
         """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
         if question.origin in self._sites:
             return self.is_loading(question.origin) or (not question.is_robots_txt and self.has_room())
-        access = self._loader.origins.peek(question.origin)
+        access = self._loader.origins.get(question.origin)
         if access is None:
             return True
         if question.is_robots_txt or not access.temporary:

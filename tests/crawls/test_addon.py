@@ -29,7 +29,7 @@ BESIDE_ONE_THAT_INHERITS = {
 def test_each_way_to_enable_it_adds_one_middleware(settings: dict[str, Any], spider: str) -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site:
         urls = (f"{site.url}/back/", f"{site.url}/")
-        seen = crawl(*urls, settings=settings, spider=f"tests.helpers.spiders.{spider}")
+        seen = crawl(*urls, settings=settings, spider=spider)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert site.targets() == ["/robots.txt", "/"]
 
@@ -48,5 +48,5 @@ def test_the_add_on_does_not_import_modules_that_install_a_reactor() -> None:
 
 def test_a_spider_that_does_not_obey_wins_over_the_add_on() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
-        crawl(f"{site.url}/back/", spider="tests.helpers.spiders.configured.Unruly")
+        crawl(f"{site.url}/back/", spider="configured.Unruly")
     assert site.targets() == ["/back/"]

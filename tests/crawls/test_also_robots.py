@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.judges.evidence import audit, change_decisions, decisions
 from tests.helpers.running.commands import run
-from tests.helpers.running.crawling import ADDON, MODES, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.sites import Site
 
 RULES = """\
@@ -29,14 +29,14 @@ ALSO = ("-s", "NOROBOTS_ALSO_ROBOTS=CCBot,GPTBot")
 PATHS = ("/", "/attic", "/diary", "/archive")
 
 
-def crawled(rules: str = RULES, mode: str = MODES[0], **settings: Any) -> Any:
+def crawled(rules: str = RULES, **settings: Any) -> Any:
     with Site(rules) as site:
-        seen = crawl(*(site.url + path for path in PATHS), mode=mode, settings={**SETTINGS, **settings})
+        seen = crawl(*(site.url + path for path in PATHS), settings={**SETTINGS, **settings})
     return seen, {drop.url[len(site.url) :]: drop for drop in seen.drops}, site
 
 
 def test_a_request_passes_only_if_each_robot_may_send_it(mode: str) -> None:
-    seen, drops, site = crawled(mode=mode)
+    seen, drops, site = crawled()
     assert site.pages() == ["/"]
     assert {path: drop.line for path, drop in drops.items()} == {"/attic": 8, "/diary": 2, "/archive": 5}
     assert len(site.robots_hits()) == 1

@@ -40,7 +40,7 @@ def test_a_subclass_of_scrapys_own_middleware_beside_it_is_a_warning(
 ) -> None:
     settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": listed}
     with Site("User-agent: *\nDisallow: /back/\n") as site:
-        seen = crawl(f"{site.url}/", settings=settings, spider=f"tests.helpers.spiders.{spider}")
+        seen = crawl(f"{site.url}/", settings=settings, spider=spider)
     assert len(site.robots_hits()) == 2
     (line,) = seen.log_lines(f"WARNING: {SCRAPYS_OWN} is enabled too: ")
     assert (

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
     """This keeps other tests from passing if the plugin uses something deprecated."""
     with Site() as site:
-        done = run_crawl(f"{site.url}/", spider="tests.helpers.spiders.configured.Outdated", mode=mode)
+        done = run_crawl(f"{site.url}/", spider="configured.Outdated")
     assert "ScrapyDeprecationWarning: the old way" in done.stderr
     assert "Traceback" in done.stderr  # `crawl` fails on this
 
@@ -38,9 +38,7 @@ def test_all_features_together_log_no_deprecation(mode: str, tmp_path: Path) -> 
         "USER_AGENT": "FooBot/1.0",
     }
     with Site(RULES) as site:
-        seen = crawl(
-            f"{site.url}/", f"{site.url}/back/", f"{site.url}/robots.txt", settings=settings, mode=mode
-        )
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{site.url}/robots.txt", settings=settings)
     assert len(seen.pages) == 2
     assert len(seen.drops) == 1
     assert "Deprecat" not in seen.log

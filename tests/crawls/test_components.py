@@ -345,8 +345,7 @@ def test_forbidden_files_are_not_downloaded(site: Site, other: Site, mode: str, 
     urls = [f"{one.url}{path}" for one in (site, other) for path in ("/a.pdf", "/back/b.pdf", "/c.pdf")]
     seen = crawl(
         f"{site.url}/",
-        mode=mode,
-        spider="tests.helpers.spiders.items.Items",
+        spider="items.Items",
         arguments={"item": {"file_urls": urls}},
         settings=media_settings("Files", tmp_path),
     )
@@ -369,7 +368,7 @@ def test_forbidden_images_are_not_downloaded(site: Site, other: Site, tmp_path: 
         one.answers["/a.png"] = Answer(png.getvalue(), headers={"Content-Type": "image/png"})
     seen = crawl(
         f"{site.url}/",
-        spider="tests.helpers.spiders.items.Items",
+        spider="items.Items",
         arguments={"item": {"image_urls": urls}},
         settings=media_settings("Images", tmp_path),
     )
@@ -387,8 +386,7 @@ def test_each_redirect_of_a_file_is_checked(site: Site, other: Site, mode: str, 
     site.answers |= {path: redirect(target) for path, target in targets.items()}
     seen = crawl(
         f"{site.url}/",
-        mode=mode,
-        spider="tests.helpers.spiders.items.Items",
+        spider="items.Items",
         arguments={"item": {"file_urls": [site.url + path for path in targets]}},
         settings=media_settings("Files", tmp_path, MEDIA_ALLOW_REDIRECTS=True),
     )
@@ -403,7 +401,7 @@ def test_each_redirect_of_a_file_is_checked(site: Site, other: Site, mode: str, 
 def test_a_retried_page_is_checked_without_another_download(site: Site, mode: str) -> None:
     answers = iter([Answer(status=503), Answer(status=503), page()])
     site.answers["/open"] = lambda hit: next(answers)
-    seen = crawl(f"{site.url}/open", mode=mode)
+    seen = crawl(f"{site.url}/open")
     assert site.targets() == ["/robots.txt", "/open", "/open", "/open"]
     assert seen.pages == [f"{site.url}/open"]
     assert seen.stats["retry/count"] == 2
@@ -425,7 +423,7 @@ def test_each_redirect_of_a_page_is_checked(hop: Any, site: Site, other: Site, m
         "/open": hop(f"{other.url}/open"),
     }
     other.answers |= {"/3": hop(f"{other.url}/4"), "/4": hop("/back/5"), "/open": hop(f"{site.url}/end")}
-    seen = crawl(*(f"{site.url}{path}" for path in ("/1", "/barred", "/open")), mode=mode)
+    seen = crawl(*(f"{site.url}{path}" for path in ("/1", "/barred", "/open")))
     assert seen.pages == [f"{site.url}/end"]
     assert dropped(seen) == [f"{site.url}/back/1", f"{other.url}/back/5"]
     assert site.pages() == ["/1", "/2", "/2/barred", "/barred", "/end", "/open"]
@@ -533,7 +531,7 @@ def test_a_middleware_that_sets_the_user_agent_sets_that_of_robots_txt_too(
 
 def test_delays_apply_to_robots_txt_like_to_any_request(site: Site) -> None:
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.01, "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_DEBUG": True}
-    seen = crawl(f"{site.url}/open", settings=settings, spider="tests.helpers.spiders.noting.Slots")
+    seen = crawl(f"{site.url}/open", settings=settings, spider="noting.Slots")
     assert seen.notes == {f"{site.url}/robots.txt": "127.0.0.1", f"{site.url}/open": "127.0.0.1"}
     assert len(seen.log_lines("[scrapy.extensions.throttle]", "slot: 127.0.0.1")) == 2
 
@@ -546,7 +544,7 @@ def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
         seen = crawl(
             *({"url": f"{host}/open", "meta": {"download_slot": "all"}} for host in hosts),
             settings={**ADDON, "DOWNLOAD_SLOTS": {"all": {"delay": 0.01}}},
-            spider="tests.helpers.spiders.noting.Slots",
+            spider="noting.Slots",
         )
     assert len(seen.notes) == 16
     assert set(seen.notes.values()) == {"all"}
@@ -555,7 +553,7 @@ def test_robots_txt_is_downloaded_in_the_download_slot_of_the_page() -> None:
 def test_a_redirect_does_not_use_the_slot_of_another_host(site: Site, other: Site) -> None:
     """Scrapy keeps a redirected page in the slot of the first host; its robots.txt is on the second."""
     site.answers["/"] = redirect(f"{other.url}/open")
-    seen = crawl(f"{site.url}/", spider="tests.helpers.spiders.noting.Slots")
+    seen = crawl(f"{site.url}/", spider="noting.Slots")
     assert seen.notes.pop(f"{other.url}/robots.txt") == "127.0.0.2"
     assert seen.notes.pop(f"{other.url}/open") == "127.0.0.1"
     assert set(seen.notes.values()) == {"127.0.0.1"}
@@ -575,7 +573,7 @@ def test_closespider_counts_robots_txt_like_scrapys_middleware(site: Site) -> No
 @pytest.mark.parametrize("spider", ["Following", "ByRules"])
 def test_links_are_checked_in_each_way_to_follow_them(spider: str, site: Site) -> None:
     site.answers["/"] = page("/a", "/back/1", "/b", "/back/2")
-    seen = crawl(f"{site.url}/", spider=f"tests.helpers.spiders.following.{spider}")
+    seen = crawl(f"{site.url}/", spider=f"following.{spider}")
     assert site.pages() == ["/", "/a", "/b"]
     assert dropped(seen) == [f"{site.url}/back/1", f"{site.url}/back/2"]
     assert len(site.robots_hits()) == 1
@@ -584,8 +582,7 @@ def test_links_are_checked_in_each_way_to_follow_them(spider: str, site: Site) -
 def test_downloads_by_a_callback_are_checked(site: Site, other: Site, mode: str) -> None:
     seen = crawl(
         f"{site.url}/",
-        mode=mode,
-        spider="tests.helpers.spiders.asking.Downloading",
+        spider="asking.Downloading",
         arguments={"then": [f"{site.url}/a", f"{site.url}/back/a", f"{other.url}/b", f"{other.url}/back/b"]},
     )
     assert [told for told, _ in seen.notes["told"]] == [200, "RobotsForbidden", 200, "RobotsForbidden"]

@@ -10,7 +10,7 @@ from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.sites import Answer, Site
 from tests.helpers.sites.faults import FAULTS, Exchange, Fault, FaultLab
 
-PLAN = "tests.helpers.spiders.asking.Asking"
+PLAN = "asking.Asking"
 LONGER_THAN_TTL = 250
 SHORT = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TTL": 200, "NOROBOTS_TTL_MIN": 0}
 HEAD = b"HTTP/1.0 200 OK\r\n\r\nUser-agent: *\n"
@@ -32,7 +32,7 @@ def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str) -> None:
     with FaultLab([Fault("changing", "rules", play)]) as lab, Site() as start:
         url = f"{lab.origin(lab.faults[0])}/back/"
         plan = [(0, url), (LONGER_THAN_TTL, url)]
-        seen = crawl(f"{start.url}/", spider=PLAN, settings=SHORT, arguments={"plan": plan}, mode=mode)
+        seen = crawl(f"{start.url}/", spider=PLAN, settings=SHORT, arguments={"plan": plan})
         assert len(lab.asked["changing"]) == 2
     assert seen.notes["results"] == ["RobotsForbidden", "RobotsForbidden"]
 
@@ -41,7 +41,7 @@ def test_a_target_of_a_redirect_that_a_reset_cuts_off_is_not_obeyed(mode: str) -
     with FaultLab([Fault("target", "closed", cut_off_by_reset)]) as lab:
         location = f"{lab.origin(lab.faults[0])}/files/robots.txt?of=%7Etown"
         with Site(Answer(status=301, headers={"Location": location})) as site:
-            seen = crawl(f"{site.url}/", settings=SHORT, mode=mode)
+            seen = crawl(f"{site.url}/", settings=SHORT)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert "the response is incomplete" in seen.drops[0].text
 

@@ -253,7 +253,7 @@ def test_crawl_delay_is_ignored_by_default() -> None:
 
 def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
     report = tmp_path / "robots.json"
-    settings = with_report(report, tmp_path / "robots.html", NOROBOTS_CRAWL_DELAY_MAX=0.2)
+    settings = with_report(report, NOROBOTS_CRAWL_DELAY_MAX=0.2)
     with Site(SLOW.replace(str(DELAY), "3600")) as slow, Site() as other:
         seen = crawl(f"{slow.url}/", f"{slow.url}/1", f"{other.url}/", settings=settings)
     (line,) = seen.log_lines("asks for a Crawl-delay")
@@ -261,18 +261,15 @@ def test_a_long_delay_is_limited_and_reported(tmp_path: Path) -> None:
         f"WARNING: {slow.url}/robots.txt asks for a Crawl-delay of 3600 s; "
         "NOROBOTS_CRAWL_DELAY_MAX limits it to 0.2 s"
     )
-    assert seen.log_lines(f"origins with a Crawl-delay: 1; longest: 0.2 s at {slow.url}")
     names = ("kept", "shortened", "longest")
     assert [seen.stats[f"norobots/crawl_delay/{name}"] for name in names] == [1, 1, 0.2]
     facts = json.loads(report.read_text())
-    assert facts["crawl_delays"] == {"files": 1, "longest": {"origin": slow.url, "seconds": 0.2}}
     assert {row["origin"]: row["crawl_delay"] for row in facts["rows"]} == {slow.url: 0.2, other.url: 0.0}
-    assert "origins with a Crawl-delay: 1; longest: 0.2 s" in (tmp_path / "robots.html").read_text()
 
 
-@pytest.mark.parametrize("invalid", ["soon", "-3", "nan", "inf"])
-def test_an_invalid_delay_is_ignored(invalid: str) -> None:
-    with Site(SLOW.replace(str(DELAY), invalid)) as site:
+def test_an_invalid_delay_is_ignored() -> None:
+    lines = "".join(f"Crawl-delay: {invalid}\n" for invalid in ("soon", "-3", "nan", "inf"))
+    with Site(f"User-agent: *\n{lines}") as site:
         seen = crawl(f"{site.url}/", f"{site.url}/1", settings=OBEY)
     assert len(seen.pages) == 2
     assert not seen.log_lines("Crawl-delay")

@@ -41,7 +41,7 @@ def crawl_with(settings: dict[str, Any], site: Site, queue: RedisServer | None =
         client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url}/"}))
     return crawl(
         settings={**settings, "MAX_IDLE_TIME_BEFORE_CLOSE": 1},
-        spider="tests.helpers.spiders.fleet.Worker",
+        spider="fleet.Worker",
         # From scrapy-redis.
         deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
         arguments={"follow": True},

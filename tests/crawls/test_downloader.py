@@ -29,7 +29,7 @@ def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
-            spider="tests.helpers.spiders.scheduling.Watching",
+            spider="scheduling.Watching",
             arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
         )
     assert len(seen.pages) == 1 + 20
@@ -42,7 +42,7 @@ def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
         seen = crawl(
             "data:,",
             settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
-            spider="tests.helpers.spiders.scheduling.Watching",
+            spider="scheduling.Watching",
             arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
         )
     assert len(seen.pages) == 1 + 30
@@ -56,7 +56,7 @@ def test_downloads_of_robots_txt_do_not_wait_for_a_connection(mode: str) -> None
     with Site(robots, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 9)]
         settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_RETRY_TIMES": 0}
-        seen = crawl(*urls, settings=settings, mode=mode)
+        seen = crawl(*urls, settings=settings)
     assert sorted(seen.pages) == urls
 
 
@@ -91,7 +91,7 @@ def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> 
     targets = ["/robots.txt", *(f"/{number}" for number in range(8)), "/back/"]
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 7)]
-        seen = crawl(*urls, mode=mode, settings={**ADDON, "CONCURRENT_REQUESTS": limit, **QUEUE})
+        seen = crawl(*urls, settings={**ADDON, "CONCURRENT_REQUESTS": limit, **QUEUE})
     assert len(seen.pages) == 6 * 8
     assert len(seen.drops) == 6
     assert hand.most <= limit
@@ -103,7 +103,7 @@ def test_requests_that_wait_twice_stay_within_the_limit(mode: str) -> None:
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}{target}" for target in targets[1:] for host in range(1, 6)]
         settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "NOROBOTS_MEMORY_MAX": 1, **QUEUE}
-        seen = crawl(*urls, mode=mode, settings=settings)
+        seen = crawl(*urls, settings=settings)
     assert len(seen.pages) == 5 * 5
     assert len(site.robots_hits()) > 5
     assert hand.most <= 2
@@ -123,7 +123,7 @@ def test_a_spiders_requests_for_robots_txt_stay_within_the_limit(mode: str) -> N
     with Site(robots, host="0.0.0.0") as site:
         urls = [site.url_of(f"127.0.0.{host}") + "/robots.txt" for host in range(1, 9)]
         settings = {**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False, **QUEUE}
-        seen = crawl(*urls, mode=mode, settings=settings)
+        seen = crawl(*urls, settings=settings)
     assert len(seen.pages) == len(site.robots_hits()) / 2 == 8
     assert hand.most <= 2
 
@@ -157,7 +157,6 @@ def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
             *others[:1],
             *waiting,
             *others[1:],
-            mode=mode,
             settings={
                 **ADDON,
                 **IN_ORDER,
@@ -193,7 +192,7 @@ def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
     }
     with Site(Answer(RULES, before=lambda: time.sleep(0.2)), host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 6)]
-        seen = crawl(*urls, mode=mode, settings=settings)
+        seen = crawl(*urls, settings=settings)
     assert len(seen.pages) == 6
     assert seen.stats["at once"] == 1
 
@@ -206,7 +205,7 @@ def test_a_page_that_waits_for_another_page_gets_it(mode: str) -> None:
     }
     with Site(RULES) as site, Site(RULES, host="127.0.0.2") as other:
         settings["OTHER"] = f"{other.url}/token"
-        seen = crawl(f"{site.url}/1", mode=mode, settings=settings)
+        seen = crawl(f"{site.url}/1", settings=settings)
     assert seen.pages == [f"{site.url}/1"]
     assert other.pages() == ["/token"]
 
@@ -227,7 +226,7 @@ def test_pages_that_wait_for_pages_of_the_same_host_get_them(delay: float, hosts
             "DOWNLOAD_DELAY": delay,
             "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksItsHostFirst": 543},
         }
-        seen = crawl(*urls, mode=mode, settings=settings)
+        seen = crawl(*urls, settings=settings)
         assert site.targets().count("/token") == len(urls)
     assert len(seen.pages) == len(urls)
     assert not seen.drops
@@ -238,9 +237,7 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode:
     robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 150)]
-        seen = crawl(
-            *urls, mode=mode, spider="tests.helpers.spiders.limited.WithFewFiles", arguments={"files": 150}
-        )
+        seen = crawl(*urls, spider="limited.WithFewFiles", arguments={"files": 150})
     assert sorted(seen.pages) == sorted(urls)
     (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
     assert line.endswith(
@@ -256,10 +253,10 @@ def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
     with Site(RULES) as site:
         urls = [f"{site.url_of(f'host{number}.example')}/page" for number in range(30)]
         slow: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.limited.WithSlowNames",
+            "spider": "limited.WithSlowNames",
             "arguments": {"seconds": 0.4},
         }
-        seen = crawl(*urls, settings=settings, mode=mode, **slow)
+        seen = crawl(*urls, settings=settings, **slow)
     assert not seen.drops
     assert sorted(seen.pages) == sorted(urls)
     assert len(site.robots_hits()) == 30

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.crawls.test_refresh import SHORT, Changing
-from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl, with_report
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, with_report
 from tests.helpers.sites import Answer, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -20,17 +20,11 @@ EARLY = "norobots/forbidden_early"
 LINKS = ("/1", "/back/1", "/back/2", "/back/1", "/2", "/%62ack/3")
 
 
-def follow(
-    spider: str = "tests.helpers.spiders.following.WithoutErrback", mode: str = MODES[0], **settings: Any
-) -> Crawl:
+def follow(spider: str = "following.WithoutErrback", **settings: Any) -> Crawl:
     """Crawl a page and the pages that it links to, which have the same links."""
     with Site(RULES, {target: page(*LINKS) for target in ("/", "/1", "/2")}) as site:
         seen = crawl(
-            f"{site.url}/",
-            spider=spider,
-            arguments={"follow": True},
-            settings={**ADDON, **settings},
-            mode=mode,
+            f"{site.url}/", spider=spider, arguments={"follow": True}, settings={**ADDON, **settings}
         )
     forbidden = {"/back/1", "/back/2", "/back/3"} if settings.get("NOROBOTS_DRY_RUN") else set()
     # Without a reactor, Scrapy's handler sends "/%62ack/3" as "/back/3".
@@ -40,7 +34,7 @@ def follow(
 
 def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Path) -> None:
     report = tmp_path / "robots.json"
-    seen = follow(mode=mode, **with_report(report))
+    seen = follow(**with_report(report))
     assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 3
     assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 3
     assert seen.stats["scheduler/enqueued"] == 3
@@ -55,24 +49,24 @@ def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("spider", "settings"),
     [
-        pytest.param("tests.helpers.spiders.pages.Pages", {}, id="an errback"),
+        pytest.param("pages.Pages", {}, id="an errback"),
         pytest.param(
-            "tests.helpers.spiders.following.WithoutErrback",
+            "following.WithoutErrback",
             {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 50}},
             id="a middleware that may change requests",
         ),
         pytest.param(
-            "tests.helpers.spiders.following.WithoutErrback",
+            "following.WithoutErrback",
             {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SeesExceptions": 900}},
             id="a middleware that sees exceptions",
         ),
         pytest.param(
-            "tests.helpers.spiders.following.WithoutErrback",
+            "following.WithoutErrback",
             {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.OurOwn": 100}},
             id="a subclass of the middleware",
         ),
         pytest.param(
-            "tests.helpers.spiders.following.WithoutErrback",
+            "following.WithoutErrback",
             {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"},
             id="another scheduler",
         ),
@@ -98,7 +92,7 @@ def test_requests_to_a_temporarily_closed_origin_are_not_dropped_early() -> None
         with Site("", pages) as site:
             seen = crawl(
                 f"{site.url}/0",
-                spider="tests.helpers.spiders.following.WithoutErrback",
+                spider="following.WithoutErrback",
                 arguments={"follow": True},
                 settings={**ADDON, "RETRY_ENABLED": False},
             )
@@ -114,7 +108,7 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
         site.answers["/1"] = page("/back/1")
         seen = crawl(
             f"{site.url}/",
-            spider="tests.helpers.spiders.following.WithoutErrback",
+            spider="following.WithoutErrback",
             arguments={"follow": True},
             settings={**SHORT, "NOROBOTS_TTL": 0.5, "NOROBOTS_ERROR_TTL": 3600},
         )
@@ -125,6 +119,6 @@ def test_requests_that_stale_rules_forbid_are_not_dropped_early() -> None:
 
 
 def test_a_request_that_is_not_filtered_leaves_no_trace_in_the_duplicate_filter() -> None:
-    seen = follow("tests.helpers.spiders.following.UnfilteredFirst")
+    seen = follow("following.UnfilteredFirst")
     # Four links of the first page; then three pages once more, since the filter has not seen them.
     assert seen.stats[EARLY] == seen.stats["robotstxt/forbidden"] == 7

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import time
+from contextlib import ExitStack
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -244,20 +245,22 @@ NO_ANSWER = {
 }
 
 
-@pytest.mark.parametrize("name", ODD_FILES)
-def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, name: str, mode: str) -> None:
-    answer = ODD_FILES[name]
-    with Site(answer) as site:
-        crawl(f"{site.url}/a", f"{site.url}/back/", settings=with_evidence(tmp_path), mode=mode)
-    body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-    stored = answers(tmp_path)[0]
-    if stored.kind == "metadata":
-        assert name in NO_ANSWER[mode]
-    else:
-        assert stored.body == body
-        assert stored.http.get("Content-Encoding") == answer.headers.get("Content-Encoding")
-        assert not [header for header in stored.http if header.startswith("Norobots")]
-    assert len(decisions(tmp_path)) == 2
+def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, mode: str) -> None:
+    with ExitStack() as stack:
+        sites = {name: stack.enter_context(Site(answer)).url for name, answer in ODD_FILES.items()}
+        urls = [f"{site}{path}" for site in sites.values() for path in ("/a", "/back/")]
+        crawl(*urls, settings=with_evidence(tmp_path), mode=mode)
+    first = {one.headers["Norobots-Origin"]: one for one in reversed(answers(tmp_path))}
+    for name, answer in ODD_FILES.items():
+        stored = first[sites[name]]
+        if stored.kind == "metadata":
+            assert name in NO_ANSWER[mode]
+        else:
+            body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+            assert stored.body == body, name
+            assert stored.http.get("Content-Encoding") == answer.headers.get("Content-Encoding")
+            assert not [header for header in stored.http if header.startswith("Norobots")]
+    assert len(decisions(tmp_path)) == 2 * len(ODD_FILES)
     assert agrees(tmp_path)
 
 
@@ -297,52 +300,36 @@ def test_settings_that_decisions_depend_on_are_recorded(tmp_path: Path, settings
     assert agrees(tmp_path)
 
 
-def test_a_url_that_is_forbidden_as_it_would_be_sent(tmp_path: Path) -> None:
-    with Site("User-agent: *\nDisallow: /a?b\n") as site:
-        crawl(f"{site.url}/a;?b", settings=with_evidence(tmp_path))
-    (made,) = decisions(tmp_path)
-    assert (made["verdict"], made["url"]) == ("forbidden", f"{site.url}/a;?b")
-    assert made["sent_as"] == f"{site.url}/a?b"
-    assert agrees(tmp_path)
-
-
-def test_requests_that_need_no_robots_txt_have_a_decision(tmp_path: Path, mode: str) -> None:
-    with Site(RULES) as site:
-        crawl(f"{site.url}/robots.txt", "data:,town", settings=with_evidence(tmp_path), mode=mode)
-    made = {one["url"]: one for one in decisions(tmp_path)}
-    assert {url: (one["verdict"], one["reason"], one["origin"]) for url, one in made.items()} == {
-        f"{site.url}/robots.txt": ("allowed", "robots_txt", None),
-        "data:,town": ("allowed", "not_web", None),
-    }
-    assert {one["robots_time"] for one in made.values()} == {None}
-    assert agrees(tmp_path)
-
-
-@pytest.mark.parametrize("host", ["exa mple", "exa ", "\xfc..example", "exa\x0b"])
-def test_a_name_that_no_host_has_agrees(tmp_path: Path, host: str, mode: str) -> None:
-    with Site(Answer(status=302, headers={"Location": f"http://{host}/robots.txt"})) as moved:
-        crawl(f"http://{host}/a", f"{moved.url}/b", settings=with_evidence(tmp_path), mode=mode)
-    assert verdicts(decisions(tmp_path)) == {"a": "unreachable", "b": "unreachable"}
-    assert agrees(tmp_path)
-
-
-def test_the_url_that_is_sent_is_recorded_if_another_one_is_checked(tmp_path: Path) -> None:
-    with Site(RULES) as site, Site() as proxy:
+def test_a_decision_says_what_was_checked_and_what_is_sent(tmp_path: Path, mode: str) -> None:
+    with Site(f"{RULES}Disallow: /a?b\n") as site, Site() as proxy:
         secret = proxy.url.replace("://", "://jo:secret@")
         crawl(
+            "data:,town",
+            f"{site.url}/a;?b",
             {"url": f"{secret}/render?1", "meta": {"norobots_url": f"{site.url}/a"}},
             {"url": f"{proxy.url}/render?2", "meta": {"norobots_url": f"{site.url}/back/"}},
             {"url": f"{proxy.url}/render?3", "meta": {"norobots_url": f"{site.url}/robots.txt"}},
-            f"{site.url}/b",
             settings=with_evidence(tmp_path),
+            mode=mode,
         )
-    made = {one["url"].removeprefix(site.url): one.get("requested") for one in decisions(tmp_path)}
-    assert made == {
-        "/a": f"{proxy.url}/render?1",
-        "/back/": f"{proxy.url}/render?2",
-        "/robots.txt": f"{proxy.url}/render?3",
-        "/b": None,
+    keys = "verdict", "reason", "origin", "requested", "sent_as"
+    assert {one["url"]: tuple(one.get(key) for key in keys) for one in decisions(tmp_path)} == {
+        "data:,town": ("allowed", "not_web", None, None, None),
+        f"{site.url}/a;?b": ("forbidden", "rule", site.url, None, f"{site.url}/a?b"),
+        f"{site.url}/a": ("allowed", "no_rule_matches", site.url, f"{proxy.url}/render?1", None),
+        f"{site.url}/back/": ("forbidden", "rule", site.url, f"{proxy.url}/render?2", None),
+        f"{site.url}/robots.txt": ("allowed", "robots_txt", None, f"{proxy.url}/render?3", None),
     }
+    assert agrees(tmp_path)
+
+
+def test_names_that_no_host_has_agree(tmp_path: Path, mode: str) -> None:
+    hosts = ["exa mple", "exa ", "\xfc..example", "exa\x0b"]
+    with ExitStack() as stack:
+        moved = [Answer(status=302, headers={"Location": f"http://{host}/robots.txt"}) for host in hosts]
+        urls = [f"{stack.enter_context(Site(answer)).url}/b" for answer in moved]
+        crawl(*urls, *(f"http://{host}/a" for host in hosts), settings=with_evidence(tmp_path), mode=mode)
+    assert [one["verdict"] for one in decisions(tmp_path)] == ["unreachable"] * 8
     assert agrees(tmp_path)
 
 

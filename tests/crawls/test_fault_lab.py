@@ -14,7 +14,7 @@ from tests.helpers.sites.faults import FAULTS, Fault, FaultLab, no_alert
 def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict[str, Any]) -> None:
     """Crawl hosts of the lab at the same time."""
     urls = [f"{lab.origin(fault)}{target}" for fault in faults for target in ("/open", "/back/")]
-    seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": len(urls)}, mode=mode, timeout=250)
+    seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": len(urls)}, timeout=250)
     outcomes = {fault.name: outcome(seen.pages, lab.origin(fault)) for fault in faults}
     assert outcomes == {fault.name: fault.outcome for fault in faults}
     # The exception of a request without rules says so, and each such host logs one warning.

@@ -20,7 +20,7 @@ PATHS = ["/a", "/b", "/back/a", "/back/b", "/robots.txt"]
 def test_the_core_obeys_without_any_feature(mode: str) -> None:
     with Site(RULES) as site:
         urls = [site.url + path for path in PATHS]
-        done = crawl(*urls, mode=mode, spider="tests.helpers.spiders.raising.Raising")
+        done = crawl(*urls, spider="raising.Raising")
     assert sorted(done.pages) == sorted(url for url in urls if "/back/" not in url)
     assert [drop.type for drop in done.drops] == ["RobotsForbidden"] * 2
     assert "norobots/passed" not in done.stats  # the report counts it
@@ -35,7 +35,7 @@ def test_a_crawl_that_is_over_leaves_nothing_in_memory(mode: str, tmp_path: Path
     }
     with Site(RULES, {"/a": page("/back/linked", "/b")}) as site:
         for wanted in ({}, settings):
-            done = crawl(f"{site.url}/a", mode=mode, settings=wanted, arguments={"follow": True}, frees=True)
+            done = crawl(f"{site.url}/a", settings=wanted, arguments={"follow": True}, frees=True)
             assert len(done.pages) > 1
             assert done.notes["freed"]
 
@@ -65,7 +65,7 @@ def test_a_feature_that_raises_lets_nothing_forbidden_pass(feature: str, event: 
             done = run_crawl(
                 *requests,
                 settings=settings,
-                spider="tests.helpers.spiders.raising.Raising",
+                spider="raising.Raising",
                 arguments={"feature": feature, "event": event, "follow": True},
             )
             written += done.stdout + done.stderr

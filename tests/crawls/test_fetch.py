@@ -26,7 +26,7 @@ def test_a_robots_txt_request_has_no_cookies_and_no_referer() -> None:
         # Cookies depend on the host and not on the port, so the page of the second site gets the first one's.
         seen = crawl(
             f"{first.url}/",
-            spider="tests.helpers.spiders.following.Then",
+            spider="following.Then",
             arguments={"then": f"{second.url}/page"},
             settings={**ADDON, "DEFAULT_REQUEST_HEADERS": {"Cookie": "setting=1", "Referer": "http://a/"}},
         )
@@ -89,7 +89,7 @@ def test_the_user_agent_that_a_spider_sets_when_it_is_opened_selects_the_record(
     with Site("User-agent: OpenedBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
         crawl(
             *(f"{site.url}/{name}" for name in "ab"),
-            spider="tests.helpers.spiders.configured.Renaming",
+            spider="configured.Renaming",
             deprecated="The 'user_agent' spider attribute",
         )
     assert site.pages() == ["/b"]
@@ -101,7 +101,7 @@ def test_a_request_at_the_opening_of_a_spider_does_not_change_the_record() -> No
         crawl(
             *(f"{site.url}/{name}" for name in "cab"),
             settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
-            spider="tests.helpers.spiders.configured.SchedulesWhenOpened",
+            spider="configured.SchedulesWhenOpened",
             deprecated="The 'user_agent' spider attribute",
         )
     assert site.pages() == ["/b", "/c", "/c"]
@@ -113,7 +113,7 @@ def test_a_user_agent_that_a_spider_sets_too_late_selects_no_record() -> None:
         crawl(
             *(f"{site.url}/{name}" for name in "ab"),
             settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
-            spider="tests.helpers.spiders.configured.RenamingTooLate",
+            spider="configured.RenamingTooLate",
         )
     assert {hit.headers["user-agent"] for hit in site.hits} == {"FooBot/1.0"}
     assert site.pages() == ["/b"]
@@ -168,7 +168,7 @@ def test_a_host_name_that_twisted_cannot_encode_ends_with_an_error(host: str, mo
         "NOROBOTS_TIMEOUT": 0.5,
         "NOROBOTS_RETRY_TIMES": 0,
     }
-    done = run_crawl(f"http://{host}/", settings=settings, mode=mode)
+    done = run_crawl(f"http://{host}/", settings=settings)
     assert [drop["type"] for drop in json.loads(done.stdout)["drops"]] == ["RobotsUnreachable"]
 
 
@@ -182,7 +182,7 @@ def test_rules_behind_a_redirect_apply_to_the_first_origin(statuses: tuple[int, 
         }
         with Site(answers=hops) as site:
             urls = [f"{one.url}/back/" for one in (site, target)]
-            seen = crawl(*urls, f"{site.url}/", mode=mode)
+            seen = crawl(*urls, f"{site.url}/")
     assert {drop.url for drop in seen.drops} == set(urls)
     assert f"line 2 of {target.url}/robots.txt" in seen.drops[0].text
     assert site.targets() == ["/robots.txt", "/moved/robots.txt", "/"]
@@ -234,7 +234,7 @@ def test_the_proxy_of_the_page_is_used(mode: str) -> None:
     with Site(SHUT) as site, ForwardProxy({"town.example": site}) as proxy:
         via = {"proxy": proxy.url.replace("//", "//me:pw@")}
         pages = ("http://town.example/back/", "http://town.example/open")
-        seen = crawl(*({"url": url, "meta": via} for url in pages), mode=mode)
+        seen = crawl(*({"url": url, "meta": via} for url in pages))
     if mode == "no reactor" and "The 'proxy' request meta key is not supported by" in seen.log:
         pytest.skip("this version of Scrapy has no proxies without a reactor")
     assert [drop.line for drop in seen.drops] == [2]
@@ -299,15 +299,11 @@ def test_a_file_that_a_signal_handler_stops_is_not_read_and_the_log_says_why(
     settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     with Site(SHUT) as site:
         seen = crawl(
-            f"{site.url}/open",
-            settings=settings,
-            mode=mode,
-            spider="tests.helpers.spiders.stopping.Stopping",
-            arguments={"fail": fail},
+            f"{site.url}/open", settings=settings, spider="stopping.Stopping", arguments={"fail": fail}
         )
         assert site.pages() == []
         # It says nothing about the site, so another crawl does not find it in the store.
-        other = crawl(f"{site.url}/open", settings=settings, mode=mode)
+        other = crawl(f"{site.url}/open", settings=settings)
     (drop,) = seen.drops
     assert drop.type == "RobotsUnreachable"
     why = "(StopDownload: a signal handler of the project stopped the download)"
@@ -390,8 +386,8 @@ def test_bodies_in_flight_respect_the_limit_and_small_files_arrive(mode: str, tm
     }
     with FaultLab([*large, *small]) as lab:
         threading.Thread(target=let_the_last_one_end, daemon=True).start()
-        seen = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
-        again = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings, mode=mode)
+        seen = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings)
+        again = crawl(*(f"{lab.origin(one)}/back/" for one in lab.faults), settings=settings)
     assert [drop.line for drop in seen.drops].count(2) == 1 + len(small)
     assert sum("NOROBOTS_MEMORY_MAX" in drop.text for drop in seen.drops) == len(large) - 1
     # The store has no errors. A large file may be forgotten for the sake of another, and found there again.
@@ -408,6 +404,6 @@ def test_middlewares_can_write_the_meta_as_json() -> None:
 def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:
     handlers = {"http": "tests.helpers.components.handlers.NeverEnds"}
     settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers, "NOROBOTS_TIMEOUT": 0.2, "RETRY_ENABLED": False}
-    seen = crawl("http://127.0.0.1:1/a", mode=mode, settings=settings)
+    seen = crawl("http://127.0.0.1:1/a", settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert "the download handler did not end the download within 0.2 s" in seen.drops[0].text

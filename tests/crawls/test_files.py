@@ -103,8 +103,7 @@ def test_a_tilde_means_the_home_directory(tmp_path: Path, monkeypatch: pytest.Mo
         ("folder.html", "folder.html is not a regular file"),
         ("full.html", "/dev/full is not a regular file"),
         (f"{300 * 'x'}.json", "cannot be written: "),
-        (f"{240 * 'x'}.json", f"/{240 * 'x'}.json'"),  # the temporary file would have a name that is too long
-        ("file/report.html", "/file'"),
+        (f"{240 * 'x'}.json", "cannot be written: "),  # because of the name of the temporary file
         ("%(host)s.html", NO_PLACEHOLDER),
         ("100%.html", NO_PLACEHOLDER),
         ("ftp://town/report.html", "expected the path of a file"),

@@ -62,7 +62,7 @@ def test_a_fleet_downloads_each_robots_txt_once(redis_server: RedisServer, fleet
     def work(number: int) -> Crawl:
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}"},
-            spider="tests.helpers.spiders.fleet.Worker",
+            spider="fleet.Worker",
             # From scrapy-redis.
             deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},

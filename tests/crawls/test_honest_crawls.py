@@ -47,7 +47,7 @@ def test_a_crawl_and_the_next_one_agree(tmp_path: Path, mode: str, kind: str) ->
     with Changing(Answer(status=503), moved) as site:
         site.answers |= {"/moved.txt": Answer(RULES), "/": pages}
         first, second = (
-            crawl(f"{site.url}/", settings=settings, arguments={"follow": True}, mode=mode) for _ in range(2)
+            crawl(f"{site.url}/", settings=settings, arguments={"follow": True}) for _ in range(2)
         )
     assert first.pages
     assert ("httpcache/hit" in second.stats) is (kind == "HTTP cache")
@@ -75,7 +75,7 @@ class Hanging:
 def test_a_crawl_that_is_killed_and_the_one_that_resumes_it_agree(tmp_path: Path, mode: str) -> None:
     folder = tmp_path / "evidence"
     more = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1, "DOWNLOAD_TIMEOUT": 600}
-    job: dict[str, Any] = {"settings": with_evidence(folder, **more), "mode": mode}
+    job: dict[str, Any] = {"settings": with_evidence(folder, **more)}
     with Site(RULES, {"/": page("/1", "/2")}) as site:
         with Hanging() as hang:
             site.answers |= {"/1": hang, "/2": hang}
@@ -109,7 +109,7 @@ def test_a_crawl_that_two_ctrl_c_end_agrees(tmp_path: Path, mode: str) -> None:
     """Its process ends without the end of the crawl, and a page is still being downloaded."""
     with Hanging() as hang, Site(RULES, {"/": page("/back/", "/hang"), "/hang": hang}) as site:
         settings = with_evidence(tmp_path, DOWNLOAD_TIMEOUT=600, LOG_LEVEL="INFO")
-        job = {"settings": settings, "arguments": {"follow": True}, "mode": mode}
+        job = {"settings": settings, "arguments": {"follow": True}}
         with running(f"{site.url}/", **job) as process:
             wait_for_decisions(tmp_path, 3)
             for said in ("shutting down gracefully", "forcing unclean shutdown"):
@@ -124,10 +124,9 @@ def test_a_crawl_whose_clock_is_set_back_agrees(tmp_path: Path, mode: str) -> No
     with Site(RULES) as other, Site(RULES, {"/": page("/a", "/back/", f"{other.url}/b")}) as site:
         seen = crawl(
             f"{site.url}/",
-            spider="tests.helpers.spiders.asking.SetsClockBack",
+            spider="asking.SetsClockBack",
             settings=with_evidence(tmp_path),
             arguments={"follow": True},
-            mode=mode,
         )
     made = {one["url"]: one for one in decisions(tmp_path)}
     late = made[f"{site.url}/a"]

@@ -14,7 +14,7 @@ FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar
 
 def test_lines_without_effect_are_one_warning(mode: str) -> None:
     with Site(FAULTY) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/", mode=mode)
+        seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/")
     (line,) = seen.log_lines("WARNING: ", "without effect")
     assert f"{site.url}/robots.txt has lines without effect: 2 lines, so the strict" in line
     assert "(line 3, " in line
@@ -24,7 +24,7 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
 
 def test_lines_of_other_robots_are_no_warning(mode: str) -> None:
     with Site(FAULTY.replace("*", "Other")) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/attic/", mode=mode)
+        seen = crawl(f"{site.url}/", f"{site.url}/attic/")
         for_others = crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_ALSO_ROBOTS": ["Other"]})
     assert not seen.log_lines("WARNING: ", "effect")
     assert seen.log_lines("INFO: ", f"{site.url}/robots.txt has lines without effect: 2 lines")
@@ -44,7 +44,7 @@ def test_lines_without_effect_are_reported_once_per_origin() -> None:
     with Site() as start, Site(FAULTY) as site:
         seen = crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.asking.Asking",
+            spider="asking.Asking",
             settings=SHORT,
             arguments={"plan": [(0, f"{site.url}/"), (LONGER_THAN_TTL, f"{site.url}/")]},
         )

@@ -13,18 +13,6 @@ from tests.helpers.sites import Answer, Site
 META = {**ADDON, "NOROBOTS_META": True}
 
 
-# --- where a tag is found
-
-
-# --- what is not parsed
-
-
-# --- what is read
-
-
-# --- in crawls
-
-
 def page(head: str, *links: str, **headers: str) -> Answer:
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -63,13 +51,13 @@ NOT_INDEXED = {"/noindex", "/none", "/ours"}
 def follow(site: Site, *paths: str, spider: str = "Collecting", **job: Any) -> Crawl:
     requests = [f"{site.url}{path}" for path in paths or ("/",)]
     job = {"settings": SETTINGS, **job}
-    return crawl(*requests, spider=f"tests.helpers.spiders.items.{spider}", arguments={"follow": True}, **job)
+    return crawl(*requests, spider=f"items.{spider}", arguments={"follow": True}, **job)
 
 
 @pytest.mark.parametrize("spider", ["Collecting", "CollectingSlowly"])
 def test_a_crawl_obeys_tags_and_headers(spider: str, mode: str) -> None:
     with town() as site:
-        seen = follow(site, spider=spider, mode=mode)
+        seen = follow(site, spider=spider)
     assert set(site.pages()) == INDEXED | NOT_INDEXED | FOLLOWED
     assert set(seen.notes["items"]) == INDEXED | FOLLOWED
     assert seen.notes["asked"] == {
@@ -83,19 +71,6 @@ def test_a_crawl_obeys_tags_and_headers(spider: str, mode: str) -> None:
     }
     assert seen.stats["norobots/meta/nofollow"] == len(NOT_FOLLOWED)
     assert seen.stats["norobots/meta/noindex"] == len(NOT_INDEXED)
-
-
-def test_the_log_names_what_was_dropped_and_why() -> None:
-    with town() as site:
-        seen = follow(site)
-    nofollow, noindex = "DEBUG: Request dropped by nofollow: ", "DEBUG: Item dropped by noindex: "
-    for line in (
-        f"{nofollow}<GET {site.url}/none/next> ({tagged('none')} of {site.url}/none)",
-        f"{nofollow}<GET {site.url}/header/next> (X-Robots-Tag: nofollow of {site.url}/header)",
-        f"{noindex}dict ({tagged('NOINDEX')} of {site.url}/noindex)",
-        f"{noindex}dict (X-Robots-Tag: tamarin: noindex of {site.url}/ours)",
-    ):
-        assert len(seen.log_lines(line)) == 1, line
 
 
 def test_the_docs_show_real_log_lines() -> None:
@@ -178,12 +153,7 @@ def test_a_subclass_replaces_the_middleware_of_the_add_on() -> None:
 def test_dont_obey_robotstxt_exempts_the_items_of_a_page_but_not_its_links() -> None:
     with Site(answers={"/": page(tagged("none"), "/next", "/marked")}) as site:
         start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}
-        seen = crawl(
-            start,
-            settings=SETTINGS,
-            spider="tests.helpers.spiders.items.Collecting",
-            arguments={"follow": True},
-        )
+        seen = crawl(start, settings=SETTINGS, spider="items.Collecting", arguments={"follow": True})
     assert site.pages() == ["/", "/marked"]
     assert sorted(seen.notes["items"]) == ["/", "/marked"]
 
@@ -202,8 +172,8 @@ def test_the_tags_of_a_redirect_target_apply() -> None:
 def test_the_output_of_errbacks_passes(mode: str) -> None:
     gone = Answer(tagged("none"), status=404, headers={"Content-Type": "text/html"})
     with Site(answers={"/": page("", "/gone"), "/gone": gone}) as site:
-        seen = follow(site, mode=mode)
-        handled = follow(site, settings={**SETTINGS, "HTTPERROR_ALLOWED_CODES": [404]}, mode=mode)
+        seen = follow(site)
+        handled = follow(site, settings={**SETTINGS, "HTTPERROR_ALLOWED_CODES": [404]})
     assert seen.notes["items"] == ["/", "failure of /gone"]
     assert handled.notes["items"] == ["/"]
 
@@ -230,7 +200,7 @@ def test_an_override_that_ended_at_a_redirect_exempts_no_item() -> None:
         meta = {"dont_obey_robotstxt": True}
         seen = crawl(
             {"url": f"{site.url}/", "meta": meta},
-            spider="tests.helpers.spiders.items.Items",
+            spider="items.Items",
             settings={**ADDON, "NOROBOTS_META": True},
         )
     assert seen.stats["norobots/meta/noindex"] == 1

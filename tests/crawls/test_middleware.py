@@ -32,7 +32,7 @@ def linked_site(count: int) -> Site:
 
 def test_100_pages_need_one_download(mode: str) -> None:
     with linked_site(100) as site:
-        seen = crawl(f"{site.url}/0", mode=mode, arguments={"follow": True})
+        seen = crawl(f"{site.url}/0", arguments={"follow": True})
     assert len(seen.pages) == 100
     assert site.pages() == sorted(f"/{i}" for i in range(100))
     assert len(site.robots_hits()) == 1
@@ -44,7 +44,7 @@ def test_50_requests_at_once_share_one_download(mode: str) -> None:
     robots = Answer(ROBOTS, before=lambda: threading.Event().wait(0.5))  # so that all requests wait
     with Site(robots) as site:
         settings = {**ADDON, "CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
-        seen = crawl(*(f"{site.url}/{i}" for i in range(50)), mode=mode, settings=settings)
+        seen = crawl(*(f"{site.url}/{i}" for i in range(50)), settings=settings)
     assert len(seen.pages) == 50
     assert site.targets()[0] == "/robots.txt"
     assert len(site.robots_hits()) == seen.stats["robotstxt/request_count"] == 1
@@ -52,7 +52,7 @@ def test_50_requests_at_once_share_one_download(mode: str) -> None:
 
 def test_a_dropped_request_names_file_line_and_rule(mode: str) -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/back/door", f"{site.url}/drafts", mode=mode)
+        seen = crawl(f"{site.url}/back/door", f"{site.url}/drafts")
     assert {drop.url[len(site.url) :]: (drop.type, drop.line) for drop in seen.drops} == {
         "/back/door": ("RobotsForbidden", 3),
         "/drafts": ("RobotsForbidden", 4),
@@ -125,7 +125,7 @@ def test_each_port_is_an_origin() -> None:
 
 def test_http_and_https_are_different_origins(tls: tuple[Path, Path], mode: str) -> None:
     with Site("User-agent: *\nDisallow: /plain\n") as plain, Site(ROBOTS, tls=tls) as secure:
-        crawl(*(f"{site.url}{path}" for site in (plain, secure) for path in ("/back/", "/plain")), mode=mode)
+        crawl(*(f"{site.url}{path}" for site in (plain, secure) for path in ("/back/", "/plain")))
     assert plain.pages() == ["/back/"]
     assert secure.pages() == ["/plain"]
     assert len(plain.robots_hits()) == len(secure.robots_hits()) == 1
@@ -203,7 +203,7 @@ def check_what_goes_out(mode: str, settings: dict[str, Any], server: Site | None
 def test_a_second_reading_is_asked_about_the_url_that_is_sent(trick: str, mode: str) -> None:
     settings = {**ADDON, "NOROBOTS_ALSO_OBEY": ["rfc9309"]}
     with Site("User-agent: *\nDisallow: /dots$\n") as site:  # only the second reading knows the $
-        seen = crawl({"url": f"{site.url}{trick}"}, mode=mode, settings=settings)
+        seen = crawl({"url": f"{site.url}{trick}"}, settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
     assert site.pages() == []
 
@@ -281,7 +281,7 @@ def test_a_crawl_only_drops_or_passes_a_url_that_is_none(mode: str, tmp_path: Pa
             if is_accepted(url)
         ]
         assert len(requests) > 5
-        seen = crawl(*requests, f"{site.url}/", mode=mode, settings=settings)
+        seen = crawl(*requests, f"{site.url}/", settings=settings)
         assert not [target for target in site.targets() if "back" in target]
         assert "/" in site.pages()
     assert seen.stats["finish_reason"] == "finished"
@@ -295,13 +295,13 @@ def test_white_space_in_a_url_does_not_bypass_a_rule(mode: str) -> None:
     with Site(ROBOTS) as site:
         urls = [url for one in tricks for url in (f"{site.url}{one}", f"\x1f{site.url}{one.strip()}")]
         meta = {"meta": {"verbatim_url": True}, "dont_filter": True}
-        run_crawl(*({"url": url, **meta} for url in urls if is_accepted(url)), mode=mode)
+        run_crawl(*({"url": url, **meta} for url in urls if is_accepted(url)))
     assert not [target for target in site.pages() if "back" in target]
 
 
 def test_a_request_for_an_origin_in_memory_does_not_wait(mode: str) -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/", mode=mode, spider="tests.helpers.spiders.asking.InMemory")
+        seen = crawl(f"{site.url}/", spider="asking.InMemory")
     assert seen.notes == {"allowed": "passed at once", "forbidden": "RobotsForbidden at once"}
 
 
@@ -309,12 +309,7 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
     cancelled = threading.Event()
     slow = Answer(ROBOTS, before=lambda: cancelled.wait(10))
     with Site() as start, Site(slow, {"/cancelled": Answer(before=cancelled.set)}) as site:
-        seen = crawl(
-            f"{start.url}/",
-            mode=mode,
-            spider="tests.helpers.spiders.asking.Cancelling",
-            arguments={"other": site.url},
-        )
+        seen = crawl(f"{start.url}/", spider="asking.Cancelling", arguments={"other": site.url})
     assert seen.notes == {
         "first": "CancelledError",
         "second": "RobotsForbidden",
@@ -328,12 +323,7 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
 def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
     with Site(ROBOTS) as site, Site() as without:
-        seen = crawl(
-            f"{site.url}/",
-            f"{site.url}/back/",
-            f"{without.url}/",
-            spider="tests.helpers.spiders.noting.Listening",
-        )
+        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{without.url}/", spider="noting.Listening")
     assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
 
 
@@ -342,10 +332,7 @@ def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
 def test_a_handler_of_robots_parsed_can_download_a_page_of_the_site(mode: str, ttl: int) -> None:
     with Site(ROBOTS) as site:
         seen = crawl(
-            f"{site.url}/",
-            spider="tests.helpers.spiders.noting.DownloadsWhenParsed",
-            settings={**ADDON, "NOROBOTS_TTL": ttl},
-            mode=mode,
+            f"{site.url}/", spider="noting.DownloadsWhenParsed", settings={**ADDON, "NOROBOTS_TTL": ttl}
         )
     assert seen.pages == [f"{site.url}/"]
     assert seen.notes == {"status": 200}
@@ -393,7 +380,7 @@ def test_the_strict_parser_works_with_scrapys_own_middleware() -> None:
 
 def test_scrapys_stats_keep_their_names(mode: str) -> None:
     with Site(ROBOTS) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", mode=mode)
+        seen = crawl(f"{site.url}/", f"{site.url}/back/")
     assert {key: value for key, value in seen.stats.items() if key.startswith("robotstxt/")} == {
         "robotstxt/request_count": 1,
         "robotstxt/response_count": 1,
@@ -419,7 +406,6 @@ def test_no_password_of_a_url_is_logged_or_kept(mode: str, tmp_path: Path) -> No
                 {"url": f"http://town{number}.example/", "meta": {"proxy": proxy}}
                 for number, proxy in enumerate((dead, "//jo:s3cret@", "http:jo:s3cret@127.0.0.3"))
             ),
-            mode=mode,
             settings={
                 **ADDON,
                 "RETRY_ENABLED": False,

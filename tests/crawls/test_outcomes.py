@@ -117,7 +117,7 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
 @pytest.mark.parametrize("status", [403, 503])
 def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, mode: str) -> None:
     with Site(Answer(status=status)) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/b", mode=mode)
+        seen = crawl(f"{site.url}/", f"{site.url}/b")
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
     (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
@@ -145,7 +145,7 @@ def unused_port() -> int:
 
 def test_a_refused_connection_closes_the_origin(mode: str) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
-    seen = crawl(f"{url}/a", f"{url}/b", mode=mode, settings=FAST)
+    seen = crawl(f"{url}/a", f"{url}/b", settings=FAST)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert f"{url}/robots.txt could not be downloaded (" in seen.drops[0].text
     (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")

@@ -17,8 +17,7 @@ def test_a_rendering_service_is_checked_by_the_rules_of_the_rendered_page(mode: 
                     "meta": {"norobots_url": site.url + path, "splash": {"args": {}}},
                 }
                 for number, path in enumerate(("/open", "/back/1", "/%62ack/2"))
-            ),
-            mode=mode,
+            )
         )
     assert service.targets() == ["/render?0"]
     assert site.targets() == ["/robots.txt"]
@@ -56,10 +55,7 @@ def test_an_override_applies_only_to_the_origin_of_the_request(mode: str) -> Non
         site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/back/1"})
         site.answers["/back/open"] = Answer(status=302, headers={"Location": f"{other.url}/open"})
         meta = {"dont_obey_robotstxt": True}
-        seen = crawl(
-            *({"url": f"{site.url}/back/{name}", "meta": meta} for name in ("here", "away", "open")),
-            mode=mode,
-        )
+        seen = crawl(*({"url": f"{site.url}/back/{name}", "meta": meta} for name in ("here", "away", "open")))
     assert sorted(seen.pages) == sorted([f"{site.url}/back/there", f"{other.url}/open"])
     assert [drop.url for drop in seen.drops] == [f"{other.url}/back/1"]
     assert other.pages() == ["/open"]

@@ -348,16 +348,6 @@ def test_the_csv_has_what_the_table_shows(
     assert rows[0][7] == "nul (line 7)"
 
 
-def test_a_row_can_be_copied(report: Report, browser: webdriver.Chrome) -> None:
-    report.open(browser, "#sort=origin&show=rules")
-    copied = browser.execute_script(
-        "getSelection().selectAllChildren(document.querySelector('#rows tbody tr'));"
-        "return getSelection().toString()"
-    )
-    origin, outcome, *_ = re.split(r"[\t\n]+", copied)
-    assert (origin, outcome) == (column(browser, 1)[0], "rules")
-
-
 # The file behind a site
 
 

@@ -37,7 +37,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
             seen = crawl(
                 "data:,",
                 settings={**settings, "SCHEDULER_PRIORITY_QUEUE": queue},
-                spider="tests.helpers.spiders.scheduling.Watching",
+                spider="scheduling.Watching",
                 arguments={"then": [f"{site.url}/{i}" for i in range(60)]},
             )
         reached: list[str] = seen.notes["reached"]
@@ -52,9 +52,8 @@ def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(1.3))) as site:
         seen = crawl(
             "data:,",
-            mode=mode,
             settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": limit},
-            spider="tests.helpers.spiders.scheduling.Watching",
+            spider="scheduling.Watching",
             arguments={"then": [f"{site.url}/{number}" for number in range(40)]},
         )
     expected = sorted(range(40), key=lambda number: (-(number % 3), number))
@@ -70,7 +69,7 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(hosts: int, la
             crawl(
                 "data:,",
                 settings={**settings, "DOWNLOAD_DELAY": 0.02, "CONCURRENT_REQUESTS": 8, **QUEUE},
-                spider="tests.helpers.spiders.scheduling.Watching",
+                spider="scheduling.Watching",
                 arguments={"then": [site.url_of(f"127.0.0.{host}") + target for host, target in pages]},
             )
         return [target for target in site.targets() if target != "/robots.txt"]
@@ -117,9 +116,8 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
         with Site(robots, links, host="0.0.0.0") as site:
             crawl(
                 *(f"{url}/{start}" for start, url in enumerate(hosts_of(site, 5))),
-                mode=mode,
                 settings={**settings, "CONCURRENT_REQUESTS": 1},
-                spider="tests.helpers.spiders.scheduling.StartsLazily",
+                spider="scheduling.StartsLazily",
                 arguments={"follow": True},
             )
         assert len(site.pages()) == 5 * 4
@@ -156,7 +154,7 @@ def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
     with Site(RULES, host="0.0.0.0") as site:
         requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
-        seen = crawl(*requests, settings=settings, mode=mode)
+        seen = crawl(*requests, settings=settings)
     assert len(seen.pages) == 40
     assert len(site.robots_hits()) == 40
     assert site.targets().index("/page") <= 5
@@ -171,7 +169,7 @@ def test_a_robots_txt_does_not_wait_for_pages_whose_rules_have_expired(mode: str
             {"url": url, "meta": {"download_slot": "proxy"}}
             for url in (f"{first}/1", f"{first}/2", f"{second}/1")
         ]
-        seen = crawl(*requests, settings=settings, mode=mode)
+        seen = crawl(*requests, settings=settings)
     assert len(seen.pages) == 3
 
 

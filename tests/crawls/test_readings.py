@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.running.crawling import ADDON, MODES, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, crawl, run_crawl
 from tests.helpers.sites import Site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
@@ -19,17 +19,15 @@ RULES = "User-agent: *\nDisallow: /back/\n"
 BOTH = "User-agent: *\nDisallow: /back/\nAllow: /back/door\nDisallow: /*.pdf\n"
 
 
-def crawled(*paths: str, mode: str = MODES[0], **settings: Any) -> Any:
+def crawled(*paths: str, **settings: Any) -> Any:
     with Site(BOTH) as site:
-        seen = crawl(*(site.url + path for path in paths), mode=mode, settings={**ADDON, **settings})
+        seen = crawl(*(site.url + path for path in paths), settings={**ADDON, **settings})
     drops = {drop.url[len(site.url) :]: drop for drop in seen.drops}
     return seen, drops, site
 
 
 def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
-    seen, drops, site = crawled(
-        "/", "/back/door", "/a.pdf", "/back/", mode=mode, NOROBOTS_ALSO_OBEY=["rfc9309"]
-    )
+    seen, drops, site = crawled("/", "/back/door", "/a.pdf", "/back/", NOROBOTS_ALSO_OBEY=["rfc9309"])
     assert site.pages() == ["/"]
     assert {path: drop.line for path, drop in drops.items()} == {"/back/door": 2, "/a.pdf": 4, "/back/": 2}
     why = f"line 4 of {site.url}/robots.txt, 'Disallow: /*.pdf', in the record of line 1 for '*', by RFC 9309"
@@ -160,7 +158,7 @@ def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_
 @pytest.mark.parametrize("setting", ["ROBOTSTXT_PARSER", "NOROBOTS_ALSO_OBEY"])
 def test_a_parser_needs_no_from_crawler(setting: str, mode: str) -> None:
     bare = "tests.helpers.components.parsers.BareParser"
-    _, drops, site = crawled("/", "/a.pdf", mode=mode, **{setting: bare})
+    _, drops, site = crawled("/", "/a.pdf", **{setting: bare})
     assert site.pages() == ["/"]
     assert drops["/a.pdf"].text.endswith("as read by BareParser")
 

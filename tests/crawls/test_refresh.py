@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
 from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -36,15 +36,14 @@ class Changing(Site):
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
-def ask(site: Site, *plan: tuple[float, str], mode: str = MODES[0], **settings: Any) -> Crawl:
+def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
     """Check targets of a site, each some seconds later on the plugin's clocks."""
     with Site() as start:
         return crawl(
             f"{start.url}/",
-            spider="tests.helpers.spiders.asking.Asking",
+            spider="asking.Asking",
             settings={**SHORT, **settings},
             arguments={"plan": [(pause, site.url + target) for pause, target in plan]},
-            mode=mode,
         )
 
 
@@ -67,10 +66,7 @@ def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
     with Changing(first, Answer(status=304), Answer(OTHER_RULES)) as site, Site() as start:
         plan = [(pause, f"{site.url}/") for pause in (0, LONGER_THAN_TTL, LONGER_THAN_TTL)]
         seen = crawl(
-            f"{start.url}/",
-            spider="tests.helpers.spiders.asking.ListeningAndAsking",
-            settings=SHORT,
-            arguments={"plan": plan},
+            f"{start.url}/", spider="asking.ListeningAndAsking", settings=SHORT, arguments={"plan": plan}
         )
         assert len(site.robots_hits()) == 3
     assert [allowed for _, _, allowed in seen.notes["parsed"]] == [False, True]
@@ -117,7 +113,7 @@ def test_a_site_whose_etag_is_not_ascii_can_be_refreshed(etag: str, mode: str) -
     # Scrapy's handler with aiohttp fails on every response with such a header, also on pages.
     settings = {"DOWNLOAD_HANDLERS": {"http": HTTPX}} if mode == "no reactor" else {}
     with Site(robots) as site:
-        seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2, mode=mode, **settings)
+        seen = ask(site, (0, "/back/"), *[(LONGER_THAN_TTL, "/back/"), (0, "/")] * 2, **settings)
     assert seen.notes["results"] == [FORBIDDEN, *[FORBIDDEN, "passed"] * 2]
     _, *later = site.robots_hits()
     assert len(later) == 2
@@ -199,6 +195,6 @@ def test_retry_times_is_the_number_of_retries() -> None:
 def test_memory_max_limits_memory() -> None:
     with Site(RULES) as one, Site(RULES) as other, Site() as start:
         plan = [(0, f"{site.url}/") for site in (one, other, one, other)]
-        spider, settings = "tests.helpers.spiders.asking.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
+        spider, settings = "asking.Asking", {**ADDON, "NOROBOTS_MEMORY_MAX": 1}
         crawl(f"{start.url}/", spider=spider, settings=settings, arguments={"plan": plan})
     assert len(one.robots_hits()) == len(other.robots_hits()) == 2

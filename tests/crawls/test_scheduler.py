@@ -41,10 +41,10 @@ OTHER_DOWNLOADER = (
 )
 
 
-def crawl_with_any_setup(settings: dict[str, Any], mode: str) -> Crawl:
+def crawl_with_any_setup(settings: dict[str, Any]) -> Crawl:
     with Site(RULES) as site, Site(RULES) as other:
         urls = [f"{one.url}{target}" for one in (site, other) for target in ("/1", "/2", "/back/")]
-        seen = crawl(*urls, settings=settings, mode=mode)
+        seen = crawl(*urls, settings=settings)
         assert [len(one.robots_hits()) for one in (site, other)] == [1, 1]
         assert sorted(site.pages() + other.pages()) == ["/1", "/1", "/2", "/2"]
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"] * 2
@@ -80,7 +80,7 @@ def crawl_with_any_setup(settings: dict[str, Any], mode: str) -> Crawl:
     ],
 )
 def test_obeys_with_any_scheduler_and_downloader(settings: dict[str, Any], problem: str, mode: str) -> None:
-    seen = crawl_with_any_setup(settings, mode)
+    seen = crawl_with_any_setup(settings)
     (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
     assert line.endswith(f"WARNING: {problem}")
 
@@ -90,7 +90,7 @@ def test_all_pages_come_with_any_downloader(mode: str) -> None:
     settings = {**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}
     with Site(RULES, host="0.0.0.0") as site:
         requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
-        seen = crawl(*requests, settings=settings, mode=mode)
+        seen = crawl(*requests, settings=settings)
     assert len(seen.pages) == 40
 
 
@@ -116,7 +116,7 @@ def test_all_pages_come_with_any_downloader(mode: str) -> None:
     ],
 )
 def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, Any], mode: str) -> None:
-    seen = crawl_with_any_setup(settings, mode)
+    seen = crawl_with_any_setup(settings)
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
@@ -136,7 +136,7 @@ def test_obeys_and_says_so_if_scrapy_lacks_what_it_reads(downloader: str, missin
         "DOWNLOADER": f"tests.helpers.components.downloaders.{downloader}",
         "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     }
-    seen = crawl_with_any_setup({**ADDON, **no_slots}, mode)
+    seen = crawl_with_any_setup({**ADDON, **no_slots})
     (line,) = seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
     assert line.endswith(f"has no {missing}")
 
@@ -147,7 +147,7 @@ def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(
         "SCHEDULER": "scrapy_norobots.RobotsScheduler",
     }
     with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=settings, mode=mode)
+        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=settings)
     assert len(seen.pages) == 5
     assert not site.robots_hits()
     assert not seen.log_lines("[scrapy_norobots", "WARNING")
@@ -155,7 +155,7 @@ def test_without_the_middleware_its_scheduler_and_downloader_do_what_scrapys_do(
 
 @pytest.mark.parametrize("name", ["MinimalScheduler", "OtherScheduler"])
 def test_any_scheduler_of_the_user_works(name: str, mode: str) -> None:
-    seen = crawl_with_any_setup({**ADDON, "SCHEDULER": f"tests.helpers.components.schedulers.{name}"}, mode)
+    seen = crawl_with_any_setup({**ADDON, "SCHEDULER": f"tests.helpers.components.schedulers.{name}"})
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
 
@@ -174,16 +174,16 @@ def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, t
         site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 30, site))
         urls = [f"{url}/{number}" for number in range(2) for url in hosts_of(site, 40)]
         closing: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
+            "spider": "stopping.StopsAmidRobots",
             "arguments": {"robots": 30, "how": "close"},
         }
-        first = crawl(*urls, settings=settings, mode=mode, **closing)
+        first = crawl(*urls, settings=settings, **closing)
         assert len(first.pages) <= 16
         left = json.loads(queue.read_text())
         was_parked = left.index(urls[len(first.pages)])  # these come after those that were never taken
         assert left[was_parked:] + left[:was_parked] == urls[len(first.pages) :]
         site.answers["/robots.txt"] = Answer(RULES)
-        second = crawl(settings=settings, mode=mode)
+        second = crawl(settings=settings)
         assert json.loads(queue.read_text()) == []
     assert sorted(first.pages + second.pages) == sorted(urls)
 
@@ -195,15 +195,15 @@ def test_after_the_crawl_began_to_close_no_page_is_sent(mode: str, tmp_path: Pat
         site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 50, site))
         urls = [f"{url}/page" for url in hosts_of(site, 100)]
         closing: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
+            "spider": "stopping.StopsAmidRobots",
             "arguments": {"robots": 50, "how": "close"},
         }
-        first = crawl(*urls, settings=settings, mode=mode, **closing)
+        first = crawl(*urls, settings=settings, **closing)
         assert first.stats["finish_reason"] == "amid"
         assert len(first.pages) <= 16
         assert not first.drops
         site.answers["/robots.txt"] = Answer(RULES)
-        second = crawl(*urls, settings=settings, mode=mode)
+        second = crawl(*urls, settings=settings)
         assert sorted(first.pages + second.pages) == sorted(urls)
         assert len(site.pages()) == len(urls)
 
@@ -213,10 +213,10 @@ def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
         site.answers["/robots.txt"] = Answer(RULES, before=partial(after_some_have_asked, 40, site))
         urls = [f"{url}/page" for url in hosts_of(site, 50)]
         pausing: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.stopping.StopsAmidRobots",
+            "spider": "stopping.StopsAmidRobots",
             "arguments": {"robots": 40, "how": "pause"},
         }
-        seen = crawl(*urls, mode=mode, **pausing)
+        seen = crawl(*urls, **pausing)
     assert seen.notes["loaded while paused"] >= 40
     assert seen.notes["sent while paused"] == 0
     assert sorted(seen.pages) == sorted(urls)
@@ -230,7 +230,7 @@ def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_pat
     pages = {f"/{number}": Answer(before=started.set) for number in range(10)}
     with Site(robots, pages, host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for number in range(10) for url in hosts_of(site, 10)]
-        with running(*urls, settings={**settings, **slow}, mode=mode) as process:
+        with running(*urls, settings={**settings, **slow}) as process:
             assert started.wait(60)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
@@ -238,7 +238,7 @@ def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_pat
         first = json.loads(out)
         assert first["stats"]["finish_reason"] == "shutdown"
         assert len(first["pages"]) <= 2 * 4
-        second = crawl(*urls, settings=settings, mode=mode)
+        second = crawl(*urls, settings=settings)
         assert sorted(first["pages"] + second.pages) == sorted(urls)
         assert len(site.pages()) == len(urls)
 
@@ -246,9 +246,7 @@ def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_pat
 def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(
-            *urls, settings=FOR_EVER, spider="tests.helpers.spiders.scheduling.LooksAtItsScheduler", mode=mode
-        )
+        done = crawl(*urls, settings=FOR_EVER, spider="scheduling.LooksAtItsScheduler")
         assert done.notes["scheduler"] == {
             "class": "RobotsScheduler",
             "wrapped": "Scheduler",
@@ -265,12 +263,7 @@ def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
     spider = "LooksAtItsScheduler" if own else "HasItsOwnScheduler"
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(
-            *urls,
-            settings={**FOR_EVER, **own},
-            spider=f"tests.helpers.spiders.scheduling.{spider}",
-            mode=mode,
-        )
+        done = crawl(*urls, settings={**FOR_EVER, **own}, spider=f"scheduling.{spider}")
         seen = done.notes["scheduler"]
         assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OtherScheduler")
         assert (seen["filter"], seen["length"]) == (None, 3)
@@ -279,8 +272,8 @@ def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
 
 def test_a_scheduler_of_the_user_is_wrapped_if_it_is_set_by_its_class(mode: str) -> None:
     with Site(Closed(9)) as site:
-        spider = "tests.helpers.spiders.scheduling.HasAClassOfScheduler"
-        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider, mode=mode)
+        spider = "scheduling.HasAClassOfScheduler"
+        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider)
         seen = done.notes["scheduler"]
         assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OwnScheduler")
         assert waiting(done) == {"waited": 1, "left": 1}

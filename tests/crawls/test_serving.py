@@ -29,9 +29,7 @@ def test_a_sitemap_spider_and_the_middleware_share_one_download(mode: str) -> No
         robots = f"{RULES}Sitemap: {site.url}/sitemap.xml\n"
         site.answers["/robots.txt"] = Answer(robots, headers={"Content-Type": "text/plain"})
         site.answers["/sitemap.xml"] = Answer(sitemap, headers={"Content-Type": "application/xml"})
-        seen = crawl(
-            f"{site.url}/robots.txt", mode=mode, spider="tests.helpers.spiders.following.FromSitemaps"
-        )
+        seen = crawl(f"{site.url}/robots.txt", spider="following.FromSitemaps")
     assert seen.pages == [f"{site.url}/open"]
     assert site.targets() == ["/robots.txt", "/sitemap.xml", "/open"]
     assert seen.stats["norobots/shared"] == 1
@@ -48,8 +46,7 @@ def test_the_response_equals_the_download(mode: str, robots_first: bool) -> None
         urls = [f"{site.url}/robots.txt", f"{site.url}/", f"{site.url}/robots.txt#again"]
         seen = crawl(
             *({"url": url, "dont_filter": True} for url in (urls if robots_first else reversed(urls))),
-            mode=mode,
-            spider="tests.helpers.spiders.noting.Answers",
+            spider="noting.Answers",
         )
     assert len(site.robots_hits()) == 1
     served = [answer for answer in answers_of(seen) if answer["flags"]]
@@ -70,9 +67,7 @@ def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
         moved = Answer(status=301, headers={"Location": f"{target.url}/their/rules"})
         target.answers["/their/rules"] = Answer(RULES, headers={"Content-Type": "text/plain"})
         with Site(moved) as site:
-            seen = crawl(
-                f"{site.url}/", f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers"
-            )
+            seen = crawl(f"{site.url}/", f"{site.url}/robots.txt", spider="noting.Answers")
     [served] = [answer for answer in answers_of(seen) if answer["flags"]]
     assert (served["url"], served["body"]) == (f"{target.url}/their/rules", RULES)
     assert len(site.robots_hits()) == 1
@@ -82,7 +77,7 @@ def test_the_response_to_a_redirected_file_has_the_final_url() -> None:
 def test_an_error_page_is_requested_from_the_site(status: int) -> None:
     """A snapshot does not keep the body of an error page."""
     with Site(Answer("Gone fishing", status=status)) as site:
-        seen = crawl(f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers")
+        seen = crawl(f"{site.url}/robots.txt", spider="noting.Answers")
     [answer] = answers_of(seen)
     assert (answer["status"], answer["body"], answer["flags"]) == (status, "Gone fishing", [])
 
@@ -98,9 +93,7 @@ def test_a_file_that_another_process_downloaded_is_not_served(ttl: int, tmp_path
     with Site(robots) as site:
         crawl(f"{site.url}/", settings=settings)
         site.hits.clear()
-        seen = crawl(
-            f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers", settings=settings
-        )
+        seen = crawl(f"{site.url}/robots.txt", spider="noting.Answers", settings=settings)
     [answer] = answers_of(seen)
     assert (answer["status"], answer["body"], answer["flags"]) == (200, RULES, [])
     assert "if-none-match" not in site.robots_hits()[-1].headers
@@ -163,17 +156,21 @@ def test_after_a_failure_the_spider_requests_the_file_itself() -> None:
     answers = [Answer(status=503), Answer(RULES)]
     with Site(lambda hit: answers.pop(0)) as site:
         seen = crawl(
-            f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.noting.Answers",
-            settings={**ADDON, "RETRY_ENABLED": False},
+            f"{site.url}/robots.txt", spider="noting.Answers", settings={**ADDON, "RETRY_ENABLED": False}
         )
     [answer] = answers_of(seen)
     assert (answer["status"], answer["body"], answer["flags"]) == (200, RULES, [])
 
 
+SPECIAL_HEADERS = (
+    "Authorization", "Cache-Control", "Cookie", "If-Match", "If-Modified-Since", "If-None-Match",
+    "If-Unmodified-Since", "Pragma", "range",
+)  # fmt: skip
+
+
 def test_special_requests_are_sent_to_the_site() -> None:
     special: list[dict[str, Any]] = [
-        *({"headers": {name: "x"}} for name in ("If-None-Match", "Range", "Authorization", "Cache-Control")),
+        *({"headers": {name: "x"}} for name in SPECIAL_HEADERS),
         *({"meta": {name: True}} for name in ("dont_redirect", "dont_obey_robotstxt")),
         {"method": "POST", "body": "a=b"},
         {"body": "a=b"},
@@ -181,15 +178,27 @@ def test_special_requests_are_sent_to_the_site() -> None:
     ]
     with Site(RULES) as site:
         requests = [{"url": f"{site.url}/robots.txt", "dont_filter": True, **one} for one in special]
-        seen = crawl(*requests, spider="tests.helpers.spiders.noting.Answers")
+        seen = crawl(*requests, spider="noting.Answers")
     assert len(site.hits) == len(answers_of(seen)) == len(special)
     assert "norobots/shared" not in seen.stats
     assert "robotstxt/request_count" not in seen.stats
 
 
+def test_a_stale_copy_is_not_served() -> None:
+    answers = [Answer(RULES), Answer(status=503), Answer("new")]
+    settings = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0}
+    with Site(lambda hit: answers.pop(0)) as site:
+        seen = crawl(
+            *(f"{site.url}/{path}" for path in ("", "robots.txt")),
+            spider="tests.helpers.spiders.noting.Answers",
+            settings={**settings, "CONCURRENT_REQUESTS": 1},
+        )
+    assert (answers_of(seen)[-1]["body"], answers_of(seen)[-1]["flags"]) == ("new", [])
+
+
 def test_a_site_that_forbids_everything_still_shows_its_robots_txt() -> None:
     with Site("User-agent: *\nDisallow: /\n") as site:
-        seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="tests.helpers.spiders.noting.Answers")
+        seen = crawl(f"{site.url}/robots.txt", f"{site.url}/", spider="noting.Answers")
     assert [answer["url"] for answer in answers_of(seen)] == [f"{site.url}/robots.txt"]
     assert len(site.hits) == 1
 
@@ -206,7 +215,7 @@ def test_a_redirect_that_cannot_be_followed_is_left_to_the_spider() -> None:
         site.answers["/hop/6"] = Answer("at last")
         seen = crawl(
             f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.noting.Answers",
+            spider="noting.Answers",
             settings={**ADDON, "NOROBOTS_STATUS_POLICY": {"3xx": "allow"}},
         )
     assert [answer["body"] for answer in answers_of(seen)] == ["at last"]
@@ -216,9 +225,7 @@ def test_scrapys_http_cache_does_not_store_shared_responses(tmp_path: Path) -> N
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     with Site(RULES) as site:
         for _ in range(2):
-            seen = crawl(
-                f"{site.url}/robots.txt", spider="tests.helpers.spiders.noting.Answers", settings=settings
-            )
+            seen = crawl(f"{site.url}/robots.txt", spider="noting.Answers", settings=settings)
             assert [answer["flags"] for answer in answers_of(seen)] == [["norobots"]]
     assert len(site.robots_hits()) == 2
 
@@ -227,8 +234,6 @@ def test_the_response_has_the_headers_of_the_snapshot() -> None:
     headers = {"X-Robots-Tag": "nofollow", "Content-Type": "text/plain"}
     with Site(Answer(RULES, headers=headers)) as site:
         seen = crawl(
-            f"{site.url}/robots.txt",
-            spider="tests.helpers.spiders.noting.MetaNotes",
-            settings={**ADDON, "NOROBOTS_META": True},
+            f"{site.url}/robots.txt", spider="noting.MetaNotes", settings={**ADDON, "NOROBOTS_META": True}
         )
     assert seen.notes["follow"] == [False]

@@ -37,7 +37,7 @@ def test_a_crawl_with_an_invalid_setting_does_not_start(
     mode: str, name: str, value: object, problem: str
 ) -> None:
     with Site() as site:
-        done = run_crawl(f"{site.url}/", settings={**ADDON, name: value}, mode=mode)
+        done = run_crawl(f"{site.url}/", settings={**ADDON, name: value})
     # After an error in a component, a process ends with 0 until Scrapy 2.13.
     if name != "ROBOTSTXT_PARSER" or hasattr(ExecutionEngine, "download_async"):
         assert done.returncode == 1

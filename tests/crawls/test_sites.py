@@ -52,7 +52,7 @@ def told_to_wait(done: Crawl) -> list[str]:
 def test_no_request_is_lost_when_robots_txt_fails_for_a_moment(mode: str) -> None:
     with Site(Closed(1)) as once, Site(Closed(2)) as twice, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(30) for site in (once, twice, healthy)]
-        done = crawl(*urls, settings=RETRY, mode=mode)
+        done = crawl(*urls, settings=RETRY)
         assert sorted(done.pages) == sorted(urls)
         assert done.drops == []
         assert [len(site.robots_hits()) for site in (once, twice, healthy)] == [2, 3, 1]
@@ -63,23 +63,25 @@ def test_no_request_is_lost_when_robots_txt_fails_for_a_moment(mode: str) -> Non
 def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
     with Site(Closed(1)) as site:
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1.5, "LOGSTATS_INTERVAL": 0.3}
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
         assert len(done.pages) == 2
-    assert done.log_lines("INFO: 1 site is closed, 2 requests wait, next try in 1 s")
-    assert "site is closed" not in done.log.partition("INFO: Closing spider")[2]
+    assert done.log_lines("INFO: Requests that wait: 2; closed sites: 1 (next try in 1 s); ")
+    assert "closed sites: 1" not in done.log.partition("INFO: Closing spider")[2]
 
 
 def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(mode: str) -> None:
     with Site(Answer(ROBOTS, before=lambda: time.sleep(5))) as site:
         settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
         assert len(done.pages) == 2
-    assert done.log_lines("INFO: robots.txt of 1 site is being downloaded, 2 requests wait")
+    assert done.log_lines(
+        "INFO: Requests that wait: 2; closed sites: 0; robots.txt files being downloaded: 1"
+    )
 
 
 def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:
     with Site(Closed(1)) as site:
-        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY)
         assert done.pages == [f"{site.url}/1"]
         assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
         assert waiting(done) == {"waited": 2, "came_back": 2}
@@ -89,18 +91,18 @@ def test_a_request_without_an_errback_is_counted_when_it_comes_back(mode: str) -
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         healthy.answers["/"] = page(f"{closed.url}/back/1", f"{closed.url}/back/2")
         work: dict[str, Any] = {
-            "spider": "tests.helpers.spiders.following.WithoutErrback",
+            "spider": "following.WithoutErrback",
             "arguments": {"follow": True},
         }
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
-        done = crawl(f"{healthy.url}/", settings=settings, mode=mode, **work)
+        done = crawl(f"{healthy.url}/", settings=settings, **work)
         assert waiting(done) == {"waited": 2, "came_back": 2}
         assert done.stats["robotstxt/forbidden"] == 2
 
 
 def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY)
     assert Counter(drop.type for drop in done.drops) == {"RobotsUnreachable": 2}
     assert all(drop.retry_after and drop.retry_after <= 0.8 for drop in done.drops)  # the third back-off
     assert site.targets() == ["/robots.txt"] * 3
@@ -123,13 +125,7 @@ def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(has_expired: 
 def test_new_requests_do_not_wait_for_a_site_that_stays_closed(mode: str) -> None:
     with Site(Closed(9)) as site:
         arguments = {"then": f"{site.url}/2"}
-        done = crawl(
-            f"{site.url}/1",
-            settings=RETRY,
-            mode=mode,
-            spider="tests.helpers.spiders.following.ThenAnyway",
-            arguments=arguments,
-        )
+        done = crawl(f"{site.url}/1", settings=RETRY, spider="following.ThenAnyway", arguments=arguments)
     assert [drop.url for drop in done.drops] == [f"{site.url}/1", f"{site.url}/2"]
     assert waiting(done) == {"waited": 1, "given_up": 1}
     # The second request may have arrived after the third back-off.
@@ -146,7 +142,7 @@ def test_a_small_memory_gives_closed_sites_no_more_retries() -> None:
 
 def test_no_retries_drop_a_request_at_once(mode: str) -> None:
     with Site(Closed(1)) as site:
-        done = crawl(f"{site.url}/1", settings={**RETRY, "NOROBOTS_RETRY_CLOSED": 0}, mode=mode)
+        done = crawl(f"{site.url}/1", settings={**RETRY, "NOROBOTS_RETRY_CLOSED": 0})
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert site.targets() == ["/robots.txt"]
         assert waiting(done) == {}
@@ -168,7 +164,7 @@ def test_requests_come_back_after_an_incomplete_robots_txt(mode: str) -> None:
         return Answer(ROBOTS, headers={"Content-Length": "999"} if len(hits) == 1 else {})
 
     with Site(robots) as site:
-        done = crawl(f"{site.url}/1", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/1", settings=RETRY)
         assert done.pages == [f"{site.url}/1"]
 
 
@@ -179,7 +175,7 @@ def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
     resolver = {
         "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.helpers.components.handlers.NoNames"
     }
-    done = crawl("http://town.example/", settings={**RETRY, **resolver}, mode=mode)
+    done = crawl("http://town.example/", settings={**RETRY, **resolver})
     assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
     assert done.stats["robotstxt/request_count"] == 2
     assert waiting(done) == {"waited": 1, "given_up": 1}
@@ -189,7 +185,7 @@ def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> N
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})
         urls = [f"{healthy.url}/known", f"{closed.url}/moved"]
-        done = crawl(*urls, settings=RETRY, mode=mode)
+        done = crawl(*urls, settings=RETRY)
         assert told_to_wait(done) == ["/moved"]
         assert done.pages == [f"{healthy.url}/known"]
         assert done.stats["dupefilter/filtered"] == 1
@@ -198,7 +194,7 @@ def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> N
 def test_a_request_that_is_redirected_comes_back_once(mode: str) -> None:
     with Site(Closed(1)) as site:
         site.answers["/moved"] = Answer(status=302, headers={"Location": "/1"})
-        done = crawl(f"{site.url}/moved", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/moved", settings=RETRY)
         assert done.pages == [f"{site.url}/1"]
         assert waiting(done) == {"waited": 1, "came_back": 1}
 
@@ -240,7 +236,7 @@ def test_a_site_that_has_been_open_has_all_its_retries_again(mode: str) -> None:
     with Site(InTurn(CLOSED, CLOSED, Answer(status=404), CLOSED, CLOSED)) as site:
         go_on_until(6, site)
         urls = [f"{site.url}/{number}" for number in range(3)]
-        done = crawl(*urls, settings=SHORT_LIVED, mode=mode, arguments={"follow": True})
+        done = crawl(*urls, settings=SHORT_LIVED, arguments={"follow": True})
         assert done.drops == []
         assert len(site.robots_hits()) >= 6
         assert 0 < waiting(done)["waited"] == waiting(done)["came_back"]
@@ -258,7 +254,7 @@ def test_failures_of_a_stale_copy_use_up_no_retries(mode: str) -> None:
         go_on_until(7, site)
         urls = [f"{site.url}/{number}" for number in range(3)]
         settings = {**SHORT_LIVED, "NOROBOTS_STALE_TTL": copy_ends}
-        done = crawl(*urls, settings=settings, mode=mode, arguments={"follow": True})
+        done = crawl(*urls, settings=settings, arguments={"follow": True})
         assert done.drops == []
         assert len(site.robots_hits()) >= 7
         assert done.stats["norobots/stale"] == 3
@@ -267,7 +263,7 @@ def test_failures_of_a_stale_copy_use_up_no_retries(mode: str) -> None:
 
 def test_a_request_is_given_up_if_its_site_refuses_access_after_the_wait(mode: str) -> None:
     with Site(InTurn(CLOSED, Answer(status=403))) as site:
-        done = crawl(f"{site.url}/1", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/1", settings=RETRY)
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert waiting(done) == {"waited": 1, "given_up": 1}
 
@@ -286,7 +282,7 @@ def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
             {"url": url, "meta": {"proxy": one}, "priority": -number}
             for number, (url, one) in enumerate(zip(urls, proxies, strict=True))
         ]
-        done = crawl(*requests, settings={**settings, "RETRY_TIMES": 0}, mode=mode)
+        done = crawl(*requests, settings={**settings, "RETRY_TIMES": 0})
         assert sorted(done.pages) == urls[1:]
         assert {drop.url for drop in done.drops} == {urls[0]}
         assert set(told_to_wait(done)) <= {"/0"}
@@ -295,7 +291,7 @@ def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
 def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
     with Site(ROBOTS) as site:
         dead = {"url": f"{site.url}/1", "meta": {"proxy": "http://127.0.0.1:1"}}
-        done = crawl(dead, settings={**RETRY, "RETRY_TIMES": 0}, mode=mode)
+        done = crawl(dead, settings={**RETRY, "RETRY_TIMES": 0})
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert waiting(done) == {"waited": 1, "given_up": 1}
         assert done.stats["robotstxt/request_count"] == 3
@@ -305,7 +301,7 @@ def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
     with Site(ROBOTS) as site:
         proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
         requests = [{"url": f"{site.url}/{proxy[-1]}", "meta": {"proxy": proxy}} for proxy in proxies]
-        done = crawl(*requests, settings={**RETRY, "RETRY_TIMES": 0}, mode=mode)
+        done = crawl(*requests, settings={**RETRY, "RETRY_TIMES": 0})
         assert len(done.drops) == 2
     assert done.stats["robotstxt/request_count"] > 2
     assert done.stats["norobots/origins/closed"] == 1
@@ -323,7 +319,7 @@ def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(
         direct = f"{site.url}/direct"
         start.answers["/"] = replace(page(direct), before=lambda: time.sleep(seconds))
         dead = {"url": f"{site.url}/proxy", "meta": {"proxy": "http://127.0.0.1:1"}, "priority": 1}
-        done = crawl(dead, f"{start.url}/", settings=settings, mode=mode, arguments={"follow": True})
+        done = crawl(dead, f"{start.url}/", settings=settings, arguments={"follow": True})
         assert direct in done.pages
         assert [drop.url for drop in done.drops] == [dead["url"]]
         assert len(site.robots_hits()) == 2
@@ -336,7 +332,7 @@ def test_a_dead_proxy_opens_the_site_to_no_request_with_another_proxy(mode: str)
             {"url": f"{site.url}/back/", "meta": {"proxy": proxy.url}},
         ]
         settings = {**FOR_EVER, "RETRY_TIMES": 0, "NOROBOTS_STATUS_POLICY": "allow", "CONCURRENT_REQUESTS": 1}
-        done = crawl(*requests, settings=settings, mode=mode)
+        done = crawl(*requests, settings=settings)
         assert site.pages() == []
         assert {drop.url: drop.type for drop in done.drops}[f"{site.url}/back/"] == "RobotsForbidden"
 
@@ -361,7 +357,7 @@ def test_requests_come_back_in_order(mode: str, queue: str, has_job: bool, tmp_p
         healthy.answers["/"] = page(*(closed.url + link for link in LINKS))
         settings = {**RETRY, **QUEUES[queue], "NOROBOTS_ERROR_TTL": 1, "CONCURRENT_REQUESTS": 1}
         job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
-        done = crawl(f"{healthy.url}/", settings={**settings, **job}, mode=mode, arguments={"follow": True})
+        done = crawl(f"{healthy.url}/", settings={**settings, **job}, arguments={"follow": True})
         order = told_to_wait(done)
         # On a busy machine, the last ones may have arrived only when the site was open again.
         assert len(order) > 1
@@ -379,7 +375,7 @@ def test_start_requests_come_back_with_their_priority(mode: str, has_job: bool, 
         ]
         job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 2, "CONCURRENT_REQUESTS": 1, **job}
-        done = crawl(*requests, settings=settings, mode=mode)
+        done = crawl(*requests, settings=settings)
         order = told_to_wait(done)
         assert sorted(order) == list(priorities)
         targets = site.targets()[2:]
@@ -398,13 +394,7 @@ def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None
         urls = [f"{site.url}/{number}" for number in range(count) for site in (closed, healthy)]
         settings = {**FOR_EVER, "CONCURRENT_REQUESTS": places}
         # If each request kept its place for a second, the crawl would take longer than that.
-        done = crawl(
-            *urls,
-            settings=settings,
-            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
-            mode=mode,
-            timeout=30,
-        )
+        done = crawl(*urls, settings=settings, spider="scheduling.StopsWhenIdle", timeout=30)
         assert sorted(done.pages) == sorted(f"{healthy.url}/{number}" for number in range(count))
         assert done.notes["active"] == 0
         assert done.stats["finish_reason"] == "shutdown"
@@ -416,7 +406,7 @@ def test_no_more_requests_wait_than_allowed(mode: str) -> None:
     with Site(Closed(9)) as one, Site(Closed(9)) as other:
         urls = [f"{site.url}/{number}" for number in range(5) for site in (one, other)]
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, "NOROBOTS_RETRY_CLOSED_MAX": 3}
-        done = crawl(*urls, settings=settings, mode=mode)
+        done = crawl(*urls, settings=settings)
         assert len(done.drops) == 10
         assert waiting(done) == {"waited": 3, "given_up": 3, "no_room": 7}
         assert len(done.log_lines("WARNING", "NOROBOTS_RETRY_CLOSED_MAX")) == 1
@@ -425,7 +415,7 @@ def test_no_more_requests_wait_than_allowed(mode: str) -> None:
 def test_the_number_of_waiting_requests_leaves_other_sites_alone(mode: str) -> None:
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(5) for site in (closed, healthy)]
-        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2}, mode=mode)
+        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2})
         assert {f"{healthy.url}/{number}" for number in range(5)} <= set(done.pages)
         assert len(done.pages) + len(done.drops) == 10
         assert waiting(done)["waited"] == waiting(done)["came_back"] == 2
@@ -433,7 +423,7 @@ def test_the_number_of_waiting_requests_leaves_other_sites_alone(mode: str) -> N
 
 def test_no_request_waits_in_a_dry_run(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "NOROBOTS_DRY_RUN": True}, mode=mode)
+        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "NOROBOTS_DRY_RUN": True})
         assert done.pages == [f"{site.url}/1"]
         assert waiting(done) == {}
 
@@ -441,9 +431,7 @@ def test_no_request_waits_in_a_dry_run(mode: str) -> None:
 def test_custom_settings_of_a_spider_apply(mode: str) -> None:
     with Site(Closed(1)) as site:
         settings = {key: value for key, value in RETRY.items() if key == "ADDONS"}
-        done = crawl(
-            f"{site.url}/1", settings=settings, spider="tests.helpers.spiders.configured.Patient", mode=mode
-        )
+        done = crawl(f"{site.url}/1", settings=settings, spider="configured.Patient")
         assert done.pages == [f"{site.url}/1"]
 
 
@@ -459,7 +447,7 @@ BY_HAND: dict[str, Any] = {
 
 def test_without_the_addons_scheduler_requests_to_closed_sites_are_dropped(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings=BY_HAND, mode=mode)
+        done = crawl(f"{site.url}/1", settings=BY_HAND)
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert done.drops[0].retry_after
         assert waiting(done) == {}
@@ -468,7 +456,7 @@ def test_without_the_addons_scheduler_requests_to_closed_sites_are_dropped(mode:
 def test_requests_wait_with_a_downloader_of_the_user(mode: str) -> None:
     with Site(Closed(1)) as site:
         settings = {**RETRY, "DOWNLOADER": "scrapy.core.downloader.Downloader"}
-        done = crawl(f"{site.url}/1", settings=settings, mode=mode)
+        done = crawl(f"{site.url}/1", settings=settings)
         assert done.pages == [f"{site.url}/1"]
         assert waiting(done) == {"waited": 1, "came_back": 1}
 
@@ -482,9 +470,8 @@ def test_a_download_that_a_spider_awaits_fails_at_once(mode: str, place: str) ->
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.asking.Downloading",
+            spider="asking.Downloading",
             arguments={"then": [f"{closed.url}/1"], "place": place},
-            mode=mode,
         )
         [[error, retry_after]] = done.notes["told"]
         assert error == "RobotsUnreachable"
@@ -500,9 +487,8 @@ def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: st
         done = crawl(
             f"{healthy.url}/",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.asking.Downloading",
+            spider="asking.Downloading",
             arguments={"then": [f"{closed.url}/1"], "seconds": 0.5},
-            mode=mode,
         )
         assert [error for error, _ in done.notes["told"]] == ["RobotsUnreachable"]
         assert done.stats["finish_reason"] == "finished"
@@ -517,7 +503,6 @@ def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
                 "OTHER": f"{closed.url}/token",
                 "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 500},
             },
-            mode=mode,
         )
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert done.drops[0].retry_after
@@ -533,13 +518,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
             "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
             "FILES_STORE": str(tmp_path),
         }
-        done = crawl(
-            *urls,
-            settings=settings,
-            spider="tests.helpers.spiders.items.Items",
-            arguments={"item": {"file_urls": files}},
-            mode=mode,
-        )
+        done = crawl(*urls, settings=settings, spider="items.Items", arguments={"item": {"file_urls": files}})
         assert sorted(done.pages) == sorted(urls)
         assert done.notes["item"] == {"file_urls": files, "files": []}
         assert done.stats["item_scraped_count"] == 20
@@ -554,7 +533,7 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
 def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
     with Site(Closed(1)) as site:
         subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.IgnoresTheResult": 100}}
-        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass}, mode=mode)
+        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass})
         assert site.pages() == ["/1"]
         assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
         assert waiting(done) == {"waited": 2, "came_back": 2}
@@ -576,7 +555,7 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
             "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.DropsRepeated": 50},
         }
         first = [{"url": f"{site.url}/0", "priority": 1}] * expires
-        done = crawl(*first, f"{site.url}/1", settings=settings, mode=mode)
+        done = crawl(*first, f"{site.url}/1", settings=settings)
         assert waiting(done) == {"waited": 1, "came_back": 1}
         assert [drop.type for drop in done.drops] == ["IgnoreRequest"] * expires
         assert done.pages == [f"{site.url}/0" if expires else f"{site.url}/1"]
@@ -584,12 +563,7 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
 
 def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
     with Site(Closed(1)) as site:
-        done = crawl(
-            f"{site.url}/1",
-            settings=RETRY,
-            spider="tests.helpers.spiders.following.RepeatsTheRequest",
-            mode=mode,
-        )
+        done = crawl(f"{site.url}/1", settings=RETRY, spider="following.RepeatsTheRequest")
         assert done.pages == [f"{site.url}/1"] * 3
         assert "KeyError" not in done.log
         assert "Error while removing request from slot" not in done.log
@@ -598,12 +572,7 @@ def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
 
 def test_an_idle_handler_can_close_the_spider_while_requests_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(
-            f"{site.url}/1",
-            settings=FOR_EVER,
-            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
-            mode=mode,
-        )
+        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider="scheduling.FeedsWhenIdle")
         assert done.stats["finish_reason"] == "all fed"
         assert waiting(done) == {"waited": 1, "left": 1}
         assert done.drops == []
@@ -615,8 +584,7 @@ def test_an_idle_handler_can_keep_the_spider_open_while_requests_wait(mode: str)
         done = crawl(
             f"{site.url}/1",
             settings={**RETRY, "NOROBOTS_ERROR_TTL": 2},  # the engine looks every 0.2 s if it is idle
-            spider="tests.helpers.spiders.scheduling.DisagreesWhenIdle",
-            mode=mode,
+            spider="scheduling.DisagreesWhenIdle",
         )
         assert done.notes == {"kept open": True}
         assert done.pages == [f"{site.url}/1"]
@@ -629,9 +597,8 @@ def test_a_request_that_an_idle_handler_has_added_keeps_the_spider_open(mode: st
         done = crawl(
             f"{closed.url}/1",
             settings=FOR_EVER,
-            spider="tests.helpers.spiders.scheduling.DisagreesWhenIdle",
+            spider="scheduling.DisagreesWhenIdle",
             arguments={"then": f"{healthy.url}/1"},
-            mode=mode,
         )
         assert done.pages == [f"{healthy.url}/1"]
         assert done.stats["finish_reason"] == "idle"
@@ -641,11 +608,7 @@ def test_an_idle_handler_can_add_requests_while_others_wait(mode: str) -> None:
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
         fed = [f"{healthy.url}/{number}" for number in range(3)]
         done = crawl(
-            f"{closed.url}/1",
-            settings=FOR_EVER,
-            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
-            arguments={"then": fed},
-            mode=mode,
+            f"{closed.url}/1", settings=FOR_EVER, spider="scheduling.FeedsWhenIdle", arguments={"then": fed}
         )
         assert done.pages == fed
         assert done.stats["finish_reason"] == "all fed"
@@ -657,9 +620,8 @@ def test_an_idle_handler_that_always_adds_a_request_does_so_now_and_then_while_o
         done = crawl(
             f"{site.url}/1",
             settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 2},
-            spider="tests.helpers.spiders.scheduling.FeedsWhenIdle",
+            spider="scheduling.FeedsWhenIdle",
             arguments={"then": [f"{site.url}/{number}" for number in range(2, 1000)]},
-            mode=mode,
         )
         assert done.stats["finish_reason"] == "closespider_timeout"
         assert done.stats.get("norobots/retry/waited", 0) < 100
@@ -671,7 +633,7 @@ def test_an_idle_handler_that_always_adds_a_request_does_so_now_and_then_while_o
 def test_the_log_says_until_when_requests_wait(mode: str) -> None:
     with Site(Closed(2)) as site:
         urls = [f"{site.url}/{number}" for number in range(5)]
-        done = crawl(*urls, settings={**RETRY, "NOROBOTS_ERROR_TTL": 1}, mode=mode)
+        done = crawl(*urls, settings={**RETRY, "NOROBOTS_ERROR_TTL": 1})
         first, second = done.log_lines("INFO: ", "wait until")
         until = rf"requests to {site.url} wait until \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d, when"
         for line in (first, second):
@@ -682,7 +644,7 @@ def test_the_log_says_until_when_requests_wait(mode: str) -> None:
 
 def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY, mode=mode)
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY)
     assert len(done.log_lines("INFO: ", "wait until")) == 2
     [line] = done.log_lines("no longer wait")
     assert line.endswith(
@@ -697,7 +659,7 @@ def test_a_request_that_is_exempt_after_the_wait_is_not_given_up(mode: str) -> N
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsTooLate": 50},
     }
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings, mode=mode)
+        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
     assert sorted(done.pages) == [f"{site.url}/1", f"{site.url}/2"]
     assert waiting(done) == {"waited": 2, "came_back": 2}
     assert done.stats["norobots/overridden"] == 2
@@ -733,12 +695,7 @@ def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path)
     store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}", "NOROBOTS_RETRY_TIMES": 3}
     with Site(Closed(9, 429, {"Retry-After": "900"})) as site:
         for _ in range(2):  # the second reads the store, as another process would
-            done = crawl(
-                f"{site.url}/1",
-                settings={**RETRY, **store},
-                spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
-                mode=mode,
-            )
+            done = crawl(f"{site.url}/1", settings={**RETRY, **store}, spider="scheduling.StopsWhenIdle")
             [line] = done.log_lines("WARNING:", "are not sent (NOROBOTS_STATUS_POLICY denies '429')")
             seconds = float(re.findall(r"downloaded again after ([\d.]+) s", line)[0])
             assert 600 < seconds <= 900

@@ -22,7 +22,7 @@ from tests.helpers.sites import Answer, Hit, Site, page
 
 def test_a_timeout_of_the_spider_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 4}, mode=mode)
+        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "CLOSESPIDER_TIMEOUT": 4})
         assert done.stats["finish_reason"] == "closespider_timeout"
         assert waiting(done) == {"waited": 1, "left": 1}
         assert done.drops == []
@@ -34,8 +34,7 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
             f"{closed.url}/1",
             f"{healthy.url}/1",
             settings={**FOR_EVER, "CLOSESPIDER_ITEMCOUNT": 1},
-            spider="tests.helpers.spiders.items.Items",
-            mode=mode,
+            spider="items.Items",
         )
         assert done.stats["finish_reason"] == "closespider_itemcount"
 
@@ -60,7 +59,7 @@ def wait_until(condition: Callable[[], bool], process: Piped) -> None:
 
 
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
-    with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER, mode=mode) as process:
+    with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER) as process:
         log = read_until(process, "Waits for a closed site")
         time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
         process.send_signal(signal.SIGINT)
@@ -77,14 +76,9 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     with Site(Closed(1)) as site:
         requests = [{"url": f"{site.url}/{number}"} for number in range(20)]
-        stopped = crawl(
-            *requests,
-            settings={**FOR_EVER, **job},
-            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
-            mode=mode,
-        )
+        stopped = crawl(*requests, settings={**FOR_EVER, **job}, spider="scheduling.StopsWhenIdle")
         assert waiting(stopped) == {"waited": 20, "left": 20}
-        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        resumed = crawl(settings={**RETRY, **job})
         assert sorted(resumed.pages) == sorted(request["url"] for request in requests)
 
 
@@ -117,13 +111,13 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
         return Answer(ROBOTS)
 
     with Site(robots) as site:
-        with running(f"{site.url}/1", settings={**FOR_EVER, **job}, mode=mode) as process:
+        with running(f"{site.url}/1", settings={**FOR_EVER, **job}) as process:
             wait_until(lambda: bool(hits), process)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.wait() == 0, err
             assert json.loads(out)["drops"] == []
-        assert crawl(settings={**RETRY, **job}, mode=mode).pages == [f"{site.url}/1"]
+        assert crawl(settings={**RETRY, **job}).pages == [f"{site.url}/1"]
 
 
 def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) -> None:
@@ -146,9 +140,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
     with Site(robots) as closed, Site(ROBOTS) as healthy:
         healthy.answers["/"] = late
         urls = [f"{closed.url}/early", f"{healthy.url}/"]
-        with running(
-            *urls, settings={**FOR_EVER, **once, **job}, mode=mode, arguments={"follow": True}
-        ) as process:
+        with running(*urls, settings={**FOR_EVER, **once, **job}, arguments={"follow": True}) as process:
             # The late request waits for the retry, which does not end.
             log = read_until(process, f"Crawled (200) <GET {healthy.url}/>")
             time.sleep(1)  # the log does not say when it begins to wait
@@ -159,7 +151,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
         seen = json.loads(out)
         assert seen["drops"] == []
         assert seen["stats"]["norobots/retry/left"] == 2
-        resumed = crawl(settings={**RETRY, **job}, mode=mode)
+        resumed = crawl(settings={**RETRY, **job})
         assert sorted(resumed.pages) == [f"{closed.url}/early", f"{closed.url}/late"]
 
 
@@ -181,7 +173,7 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
             client.rpush("fleet:start_urls", json.dumps({"url": url}))
         settings = {**RETRY, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
         deprecated = r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest"
-        work: dict[str, Any] = {"spider": "tests.helpers.spiders.fleet.Worker", "deprecated": deprecated}
+        work: dict[str, Any] = {"spider": "fleet.Worker", "deprecated": deprecated}
         # The first is stopped while requests wait, and they go back to the shared queue.
         stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **work)
         left = waiting(stopped)["left"]
@@ -204,7 +196,7 @@ def test_the_stats_of_the_scheduler_count_each_request_once(mode: str, has_job: 
     job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
-        done = crawl(*urls, settings={**RETRY, **job}, mode=mode)
+        done = crawl(*urls, settings={**RETRY, **job})
         assert waiting(done)["came_back"] > 0
         assert scheduled(done) == (12, 12)
         kind = "disk" if has_job else "memory"
@@ -218,16 +210,11 @@ def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
     job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]
-        stopped = crawl(
-            *urls,
-            settings={**FOR_EVER, **job},
-            spider="tests.helpers.spiders.scheduling.StopsWhenIdle",
-            mode=mode,
-        )
+        stopped = crawl(*urls, settings={**FOR_EVER, **job}, spider="scheduling.StopsWhenIdle")
         assert waiting(stopped) == {"waited": 6, "left": 6}
         assert scheduled(stopped) == (12, 6)
         if has_job:
-            resumed = crawl(settings={**RETRY, **job}, mode=mode)
+            resumed = crawl(settings={**RETRY, **job})
             assert sorted(stopped.pages + resumed.pages) == sorted(urls)
             assert scheduled(resumed) == (0, 6)
             assert resumed.stats["scheduler/dequeued/disk"] == 6

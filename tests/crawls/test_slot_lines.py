@@ -52,7 +52,7 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
         seen = crawl(
             "data:,",
             settings={**ADDON, **settings, **QUEUE},
-            spider="tests.helpers.spiders.scheduling.Watching",
+            spider="scheduling.Watching",
             arguments={"then": urls},
         )
     assert len(seen.pages) == 1 + len(urls)
@@ -65,7 +65,7 @@ def test_a_slot_with_a_delay_sends_pages_before_the_others_have_come(mode: str) 
     all_asked = threading.Barrier(4, timeout=PATIENCE)
     with Site(RULES, {f"/{number}": Answer(before=all_asked.wait) for number in range(4)}) as site:
         urls = [f"{site.url}/{number}" for number in range(4)]
-        seen = crawl(*urls, settings={**ADDON, "DOWNLOAD_DELAY": 0.1}, mode=mode)
+        seen = crawl(*urls, settings={**ADDON, "DOWNLOAD_DELAY": 0.1})
     assert sorted(seen.pages) == urls
     assert not all_asked.broken
 
@@ -77,7 +77,7 @@ def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode:
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersTogether": 543},
     }
     with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, mode=mode)
+        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings)
     assert len(seen.pages) == 4
 
 
@@ -92,7 +92,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
     }
     with Site(RULES) as site:
         urls = [f"{site.url}/page", f"{site.url}/token"]
-        seen = crawl(*urls, settings=settings, mode=mode)
+        seen = crawl(*urls, settings=settings)
     assert sorted(seen.pages) == urls
 
 
@@ -100,11 +100,11 @@ def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
         urls = [f"{site.url}/{number}" for number in range(40)]
-        crawl(*urls, settings=settings, mode=mode)
+        crawl(*urls, settings=settings)
         site.hits.clear()
         # With the delays, the crawl would take at least 60 s.
         delayed = {"DOWNLOAD_DELAY": 3, "CLOSESPIDER_TIMEOUT": 30}
-        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
+        seen = crawl(*urls, settings={**settings, **delayed})
     assert seen.stats["finish_reason"] == "finished"
     assert sorted(seen.pages) == sorted(urls)
     assert site.targets() == ["/robots.txt"]  # which is not cached there
@@ -115,11 +115,11 @@ def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Pa
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
     with Site(RULES, host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for url in hosts_of(site, 12) for number in range(10)]
-        crawl(*urls, settings=settings, mode=mode)
+        crawl(*urls, settings=settings)
         site.hits.clear()
         # With one delay, the crawl would be closed before it has a page.
         delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40}
-        seen = crawl(*urls, settings={**settings, **delayed}, mode=mode)
+        seen = crawl(*urls, settings={**settings, **delayed})
     assert seen.stats["finish_reason"] == "finished"
     assert sorted(seen.pages) == sorted(urls)
     assert len(site.hits) == len(site.robots_hits()) == 12
@@ -131,7 +131,7 @@ def test_pages_that_a_middleware_answers_wait_for_no_delay(mode: str) -> None:
     middlewares = {"tests.helpers.components.middlewares.AnswersLate": 560}
     with Site(RULES) as site:
         urls = [f"{site.url}/{number}" for number in range(10)]
-        seen = crawl(*urls, settings={**settings, "DOWNLOADER_MIDDLEWARES": middlewares}, mode=mode)
+        seen = crawl(*urls, settings={**settings, "DOWNLOADER_MIDDLEWARES": middlewares})
     assert sorted(seen.pages) == urls
     assert site.targets() == ["/robots.txt"]
 
@@ -143,13 +143,13 @@ def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
     settings = {**ADDON, **IN_ORDER, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
         cached = [f"{site.url}/{number}" for number in range(10)]
-        crawl(*cached, settings=settings, mode=mode)
+        crawl(*cached, settings=settings)
         site.hits.clear()
         first = [f"{site.url}/first/{number}" for number in range(lacking)]
         # With one delay, the crawl would be closed before it has a page.
         # The download of robots.txt counts as a page, too.
         delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_PAGECOUNT": 11, "CLOSESPIDER_TIMEOUT": 40}
-        seen = crawl(*first, *cached, settings={**settings, **delayed}, mode=mode)
+        seen = crawl(*first, *cached, settings={**settings, **delayed})
     assert seen.stats["finish_reason"] == "closespider_pagecount"
     assert seen.stats["httpcache/hit"] == 10
     assert not site.pages()
@@ -165,7 +165,7 @@ def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_seco
         page = {"url": f"{site.url}/page", "dont_filter": True}
         other = {"url": f"{site.url}/other", "dont_filter": True}
         settings = {**ADDON, **cache, "DOWNLOAD_DELAY": delay}
-        seen = crawl(page, page, other, page, settings=settings, mode=mode)
+        seen = crawl(page, page, other, page, settings=settings)
     assert len(seen.pages) == 4
     assert sorted(site.targets()) == ["/other", "/page", "/robots.txt"]
 
@@ -178,21 +178,18 @@ def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
     with Site(RULES, host="0.0.0.0") as site:
         *others, last = hosts_of(site, 7)
         cached = [f"{last}/{number}" for number in range(10)]
-        crawl(*cached, settings=settings, mode=mode)
+        crawl(*cached, settings=settings)
         site.hits.clear()
         settings["JOBDIR"] = str(tmp_path / "job")
         slow = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 6}
         lacking = [f"{host}/{number}" for host in others for number in range(3)]
         first = crawl(
-            *({"url": url, "priority": 1} for url in lacking),
-            *cached,
-            settings={**settings, **slow},
-            mode=mode,
+            *({"url": url, "priority": 1} for url in lacking), *cached, settings={**settings, **slow}
         )
         assert first.stats["finish_reason"] == "closespider_timeout"
         assert first.stats["httpcache/miss"] == 2 * len(others)  # of each site as many as there are places
         assert sorted(first.pages) == sorted(cached)
         assert not site.pages()
-        second = crawl(settings=settings, mode=mode)
+        second = crawl(settings=settings)
     assert sorted(second.pages) == sorted(lacking)
     assert len(site.pages()) == len(lacking)

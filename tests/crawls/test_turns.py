@@ -64,7 +64,7 @@ def test_four_processes_keep_the_delay_of_each_site_together(redis_server: Redis
     def work(number: int) -> Crawl:
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}", "CONCURRENT_REQUESTS": 5},
-            spider="tests.helpers.spiders.fleet.Worker",
+            spider="fleet.Worker",
             # From scrapy-redis.
             deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},

@@ -61,7 +61,7 @@ def crawl_beside_a_slow_host(
                 **QUEUE,
                 **settings,
             },
-            spider="tests.helpers.spiders.scheduling.Watching",
+            spider="scheduling.Watching",
             arguments={"then": urls, "most_waiting": most_waiting},
         )
         assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1
@@ -139,7 +139,7 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
                 "data:,",
                 mode=mode,
                 settings={**settings, "CLOSESPIDER_TIMEOUT": 5},
-                spider="tests.helpers.spiders.scheduling.Watching",
+                spider="scheduling.Watching",
                 arguments={"then": [f"{site.url}/back/{n}" for n in range(500)], "most_waiting": 300},
             )
         finally:

@@ -41,7 +41,6 @@ TYPES: dict[object, str] = {
     values.flag_or_word: "boolean or word",
     values.folder: "path",
     values.listed: "list",
-    values.meta_keys: "list",
     values.parsers: "list",
     values.paths: "path or list",
     values.policy: "name or dictionary",
@@ -78,7 +77,7 @@ def type_of(read: object) -> str:
     """Return what a reader of values accepts, in a word."""
     if not isinstance(read, partial):
         return TYPES[read]
-    return str(read.args[0]) if read.func in (values.number, values.whole) else TYPES[read.func]
+    return str(read.args[0]) if read.func is values.number else TYPES[read.func]
 
 
 def options() -> list[str]:

@@ -18,7 +18,7 @@ from scrapy_norobots.rules.access import NOT_NOW, PRESETS, Judge, StatusPolicy
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt
-from scrapy_norobots.stores import FILE_SCHEMES, REDIS_SCHEMES
+from scrapy_norobots.stores import REDIS_SCHEMES
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
@@ -79,7 +79,7 @@ def test_what_comes_from_the_code_is_as_the_code_makes_it(part: Part) -> None:
 
 def test_the_section_of_the_store_has_every_scheme() -> None:
     section = sections((DOCS / "settings.md").read_text())["NOROBOTS_STORE"]
-    assert set(re.findall(r"[`\"]([\w+]+)://", section)) == {*FILE_SCHEMES, *REDIS_SCHEMES}
+    assert set(re.findall(r"[`\"]([\w+]+)://", section)) == {"sqlite", *REDIS_SCHEMES}
 
 
 def sections(page: str) -> dict[str, str]:

@@ -14,17 +14,9 @@ from scrapy_norobots.settings import DEFAULTS, Config
 from tests.helpers.components.schedulers import MinimalScheduler
 
 OURS = "scrapy_norobots.NoRobotsMiddleware"
-
-
 OURS_IN_FULL = "scrapy_norobots.middleware.NoRobotsMiddleware"
-
-
 META = "scrapy_norobots.RobotsMetaMiddleware"
-
-
 META_IN_FULL = "scrapy_norobots.features.metatag.RobotsMetaMiddleware"
-
-
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
 
@@ -87,17 +79,6 @@ def test_it_changes_five_settings_and_no_more(times: int) -> None:
         ({OURS: None}, {OURS: None}),
         ({"no.such.Middleware": 1}, {"no.such.Middleware": 1, OURS: 100, BUILTIN: None}),
     ],
-    ids=[
-        "others stay",
-        "its place as a path",
-        "its place as a class",
-        "switched off",
-        "ours placed",
-        "ours by its full path",
-        "ours as a class",
-        "ours switched off",
-        "a broken one",
-    ],
 )
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_middleware_is_listed_in_place_of_scrapys_own(
@@ -118,7 +99,6 @@ def test_the_middleware_is_listed_in_place_of_scrapys_own(
         ({META_IN_FULL: 600}, {META_IN_FULL: 600}),
         ({RobotsMetaMiddleware: 600}, {META_IN_FULL: 600}),
     ],
-    ids=["others stay", "placed", "switched off", "by its full path", "as a class"],
 )
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("other", [{}, {OURS: None}], ids=["both", "the other one off"])
@@ -134,13 +114,6 @@ def test_it_does_not_change_the_projects_dictionary(setting: str) -> None:
     own = {"my.Middleware": 7}
     Addon().update_settings(Settings({setting: own}))
     assert own == {"my.Middleware": 7}
-
-
-@pytest.mark.parametrize("obey", [True, False])
-def test_robotstxt_obey_of_the_project_wins(obey: bool) -> None:
-    settings = Settings({"ROBOTSTXT_OBEY": obey})
-    Addon().update_settings(settings)
-    assert settings.getbool("ROBOTSTXT_OBEY") is obey
 
 
 def test_it_comes_first_among_equal_orders() -> None:

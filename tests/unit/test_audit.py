@@ -27,7 +27,7 @@ from scrapy_norobots.rules import access as access_module
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Reason, RobotsTxt
 from scrapy_norobots.standard.urls import is_robots_txt, split
-from tests.helpers.judges.evidence import seal
+from tests.helpers.judges.evidence import in_order, seal
 from tests.helpers.samples.made_up import (
     FILE,
     SETTINGS,
@@ -85,7 +85,7 @@ def decided() -> list[dict[str, Any]]:
 def problems_of(number: int, changes: Mapping[str, object]) -> list[Problem]:
     """Return what is wrong if one of these decisions is changed, by somebody who makes all else fit."""
     old = json.dumps(decided()[number]).encode()
-    new = json.dumps({**decided()[number], **changes}).encode()
+    new = json.dumps(in_order({**decided()[number], **changes})).encode()
     return problems_with(
         LINES, gzip.compress(gzip.decompress(crawled()[LINES]).replace(old, new)), is_sealed=True
     )

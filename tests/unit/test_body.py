@@ -74,12 +74,11 @@ def test_a_window_larger_than_http_allows_is_an_error() -> None:
         decode(sent, "zstd", 20_000_000)
 
 
-@pytest.mark.parametrize(("encoding", "modules"), [("br", ["brotli", "brotlicffi"]), ("zstd", ["backports"])])
+@pytest.mark.parametrize(("encoding", "module"), [("br", "brotli"), ("zstd", "backports")])
 def test_an_encoding_without_its_package_is_an_error(
-    encoding: str, modules: list[str], monkeypatch: pytest.MonkeyPatch
+    encoding: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in modules:
-        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ValueError, match=f"^its Content-Encoding is {encoding}, and no package"):
         decode(b"a", encoding, 100)
     assert decode(b"", encoding, 100) == b""

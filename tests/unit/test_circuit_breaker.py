@@ -6,14 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
@@ -34,36 +32,21 @@ def can_wait_for_deferreds() -> bool:
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
-_T = TypeVar("_T")
-
 
 class Moody:
     """A store that fails on demand, and counts its calls."""
 
-    def __init__(self) -> None:
-        self.mood: Callable[[], Coroutine[Any, Any, object]] | None = None
-        self.calls = 0
+    mood: Callable[[], Coroutine[Any, Any, object]] | None = None
+    calls = 0
 
-    async def _do(self, result: _T) -> _T:
-        self.calls += 1
-        if self.mood is not None:
-            await self.mood()
-        return result
+    def __getattr__(self, name: str) -> Any:
+        async def call(*_: object) -> object:
+            self.calls += 1
+            if self.mood is not None:
+                await self.mood()
+            return {"load": (FOUND,), "lock": Locked(False, (LOST,))}.get(name)
 
-    async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
-        return await self._do((FOUND,))
-
-    async def save(self, snapshots: object, until: float) -> None:
-        await self._do(None)
-
-    async def lock(self, origin: Origin, seconds: float) -> Locked:
-        return await self._do(Locked(False, (LOST,)))
-
-    async def unlock(self, origin: Origin) -> None:
-        await self._do(None)
-
-    async def close(self) -> None:
-        await self._do(None)
+        return call
 
 
 async def fail() -> None:
@@ -134,39 +117,32 @@ def test_a_failing_store_is_reported_once_and_not_called(
     assert circuit.failures == 2
 
 
-def test_simultaneous_failures_are_one_warning(
+async def test_simultaneous_failures_are_one_warning(
     circuit: Circuit, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
-
-    async def work() -> None:
-        circuit.store.mood = hang
-        assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30))) == [()] * 30
-        circuit.now += PAUSE
-        circuit.store.calls = 0
-        await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
-        assert circuit.store.calls == 1  # one call tests the store, the others do not wait for it
-
-    asyncio.run(work())
+    circuit.store.mood = hang
+    assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30))) == [()] * 30
+    circuit.now += PAUSE
+    circuit.store.calls = 0
+    await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(30)))
+    assert circuit.store.calls == 1  # one call tests the store, the others do not wait for it
     assert len(caplog.records) == 1
 
 
-def test_a_read_only_store_recovers_when_it_can_be_written(
+async def test_a_read_only_store_recovers_when_it_can_be_written(
     circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work() -> None:
-        for _ in range(5):
-            circuit.store.mood = None
-            assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-            circuit.store.mood = fail
-            await circuit.breaker.save((FOUND,), 0)
-            circuit.now += PAUSE + TIMEOUT
+    for _ in range(5):
         circuit.store.mood = None
-        await circuit.breaker.load(ORIGIN)
-        assert len(caplog.records) == 1
+        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+        circuit.store.mood = fail
         await circuit.breaker.save((FOUND,), 0)
-
-    asyncio.run(work())
+        circuit.now += PAUSE + TIMEOUT
+    circuit.store.mood = None
+    await circuit.breaker.load(ORIGIN)
+    assert len(caplog.records) == 1
+    await circuit.breaker.save((FOUND,), 0)
     assert [record.getMessage().rpartition("store ")[2][:5] for record in caplog.records] == [
         "faile",
         "works",
@@ -174,49 +150,39 @@ def test_a_read_only_store_recovers_when_it_can_be_written(
     assert circuit.failures == 5
 
 
-def test_an_unlock_that_failed_does_not_keep_a_store_from_use(
+async def test_an_unlock_that_failed_does_not_keep_a_store_from_use(
     circuit: Circuit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A crawl may never unlock again."""
-
-    async def work() -> None:
-        circuit.store.mood = fail
-        await circuit.breaker.unlock(ORIGIN)
-        circuit.now += PAUSE
-        circuit.store.mood = None
-        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
-        circuit.store.mood = lambda: asyncio.sleep(0)
-        assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(3))) == [(FOUND,)] * 3
-
-    asyncio.run(work())
+    circuit.store.mood = fail
+    await circuit.breaker.unlock(ORIGIN)
+    circuit.now += PAUSE
+    circuit.store.mood = None
+    assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+    assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
+    circuit.store.mood = lambda: asyncio.sleep(0)
+    assert await asyncio.gather(*(circuit.breaker.load(ORIGIN) for _ in range(3))) == [(FOUND,)] * 3
     assert caplog.messages[-1] == "the store works again and is in use"
 
 
-def test_a_call_that_is_cancelled_is_no_failure(circuit: Circuit) -> None:
+async def test_a_call_that_is_cancelled_is_no_failure(circuit: Circuit) -> None:
     """Where asyncio does not run, Twisted's exception cancels the extension of a lock."""
 
     async def cancelled() -> None:
         raise CancelledError
 
-    async def work() -> None:
-        circuit.store.mood = cancelled
-        with pytest.raises(CancelledError):
-            await circuit.breaker.lock(ORIGIN, 60)
-        circuit.store.mood = None
-        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-
-    asyncio.run(work())
+    circuit.store.mood = cancelled
+    with pytest.raises(CancelledError):
+        await circuit.breaker.lock(ORIGIN, 60)
+    circuit.store.mood = None
+    assert await circuit.breaker.load(ORIGIN) == (FOUND,)
     assert circuit.failures == 0
 
 
-def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
-    async def work() -> None:
-        await circuit.breaker.close()
-        assert await circuit.breaker.load(ORIGIN) == ()
-        circuit.store.mood = fail
-        await circuit.breaker.close()
-
-    asyncio.run(work())
+async def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
+    await circuit.breaker.close()
+    assert await circuit.breaker.load(ORIGIN) == ()
+    circuit.store.mood = fail
+    await circuit.breaker.close()
     assert circuit.store.calls == 2
     assert circuit.failures == 0

@@ -14,7 +14,7 @@ from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, T
 from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
-from scrapy_norobots.standard import Decision, Origin, Reason, RobotsTxt, Rule, Verdict
+from scrapy_norobots.standard import Origin, RobotsTxt
 
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 RULES = "User-agent: *\nDisallow: /back/\n"
@@ -33,15 +33,10 @@ def access(
 
 
 def load(
-    counters: Counters,
-    now: Access,
-    previous: Access | None = None,
-    seconds: float = 0.1,
-    examined: Examined = NOTHING,
-    source: str = "network",
+    counters: Counters, now: Access, previous: Access | None = None, examined: Examined = NOTHING
 ) -> None:
     request = Request(now.snapshot.origin.robots_url)
-    counters.load(Load(now, previous, source, seconds, request, "FooBot"), examined)
+    counters.load(Load(now, previous, "network", 0.1, request, "FooBot"), examined)
 
 
 def drop(counters: Counters, at: Access, path: str = "/back/", times: int = 1) -> None:
@@ -54,16 +49,15 @@ def busy() -> Counters:
     counters = Counters(10)
     town, shut = access(), access(1, 503)
     faulty = Examined(3, "no-colon (line 1)", "", frozenset({TYPOS, PATTERNS}))
-    load(counters, town, seconds=0.25, examined=faulty)
-    load(counters, shut, seconds=1.23412)
-    load(counters, access(2, 404), source="store")
+    load(counters, town, examined=faulty)
+    load(counters, shut)
+    load(counters, access(2, 404))
     load(counters, access(3, 404))
     for _ in range(5):
         counters.add_pass(origin(0))
     drop(counters, town, times=2)
     drop(counters, shut, "/", 3)
-    counters.add_crawl_delay(origin(0), 2.5, is_new=True)
-    counters.add_usage(origin(0), {"content-signal", "no to ai-train", "no to search"}, ["search"])
+    counters.add_refusal(origin(0))
     counters.requests["overridden"] = 1
     return counters
 
@@ -85,23 +79,6 @@ def test_rules_are_counted_over_sites() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("reason", "parser", "value", "shown"),
-    [
-        (Reason.RULE, "Rfc9309RobotParser", "/*.gif$", "Disallow: /*.gif$"),
-        (Reason.STATEMENT, "UsageStatements", "Content-Signal: search=no", "Content-Signal: search=no"),
-    ],
-)
-def test_each_decision_with_a_line_counts_there(reason: Reason, parser: str, value: str, shown: str) -> None:
-    counters = Counters(10)
-    rule = Rule(7, value)
-    decision = Decision(Verdict.FORBIDDEN, "http://x/", "FooBot", reason, rule, detail="why", parser=parser)
-    counters.drop(decision, access())
-    (cause,) = facts_of(counters, CRAWL)["rules"]
-    assert (cause["text"], cause["line"], cause["is_line"]) == (shown, 7, True)
-    assert counters.drops() == {"http://town0.example": {rule: 1}}
-
-
 def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters_module, "_CAUSES_MAX", 2)
     counters = Counters(0)
@@ -118,7 +95,7 @@ def test_20000_origins_keep_at_most_rows_max_rows() -> None:
     most = 0
     for number in range(20_000):
         now = access(number, (200, 404, 503, None)[number % 4])
-        load(counters, now, seconds=number % 7)
+        load(counters, now)
         if now.forbids(now.snapshot.origin, "/back/", "FooBot"):
             drop(counters, now, times=3 if number % 2_000 == 0 else 1)
         most = max(most, len(counters.rows))
@@ -142,19 +119,6 @@ def test_20000_origins_keep_at_most_rows_max_rows() -> None:
     assert {origin(number) for number in range(0, 20_000, 2_000)} <= counters.rows.keys()
 
 
-def test_a_refresh_moves_an_origin_from_one_outcome_to_another() -> None:
-    for rows_max in (0, 10):
-        counters = Counters(rows_max)
-        first = access(1)
-        load(counters, first, seconds=2.0, examined=Examined(marks=frozenset({TYPOS})))
-        load(counters, access(1, 503, first), first, examined=Examined(marks=frozenset({TYPOS})))
-        load(counters, access(2, 404))
-        assert +counters.outcomes == {Outcome("rules", "rules", True): 1, Outcome("open", "4xx", False): 1}
-        assert counters.sources == {"network": 3}
-        assert counters.longest["load"] == (2.0, origin(1))
-        assert counters.marks == {TYPOS: 1}
-
-
 def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
     counters = busy()
     counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)
@@ -172,10 +136,7 @@ def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
         "  to do: 1 site said no to a use of their pages that the crawl did not obey: set NOROBOTS_PURPOSES\n"
         "  to do: 1 site had * or $ in rules for this robot, read literally: set NOROBOTS_ALSO_OBEY = "
         '["rfc9309"]\n'
-        "  robots.txt loaded: 3 from network, 1 from store; slowest: http://town1.example in 1.23 s\n"
-        "  files with lines without effect: 1\n"
-        "  origins with a Crawl-delay: 1; longest: 2.5 s at http://town0.example\n"
-        "  sites that state the use of their pages: 1 content-signal, 1 no to ai-train, 1 no to search"
+        "  files with lines without effect: 1"
     )
 
 
@@ -208,14 +169,3 @@ def test_sites_without_rules_are_something_to_do(
     assert [(one["kind"], one["sites"], one["requests"], len(one["origins"])) for one in found] == (
         [(kind, len(statuses), 2 * len(statuses), len(statuses) if rows_max else 0)] if kind else []
     )
-
-
-def test_statements_are_something_to_do_unless_they_are_obeyed() -> None:
-    counters = Counters(10)
-    load(counters, access(1))
-    counters.add_usage(origin(1), {"content-usage", "no to ai-train"}, ["ai-train"])
-    assert facts_of(counters, CRAWL)["to_do"] == []
-    counters.add_usage(origin(1), {"no to search"}, ["ai-train"])
-    load(counters, access(1), access(1))  # statements are reported once
-    (entry,) = facts_of(counters, CRAWL)["to_do"]
-    assert (entry["kind"], entry["origins"]) == ("refusals", ["http://town1.example"])

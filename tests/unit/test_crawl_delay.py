@@ -102,21 +102,17 @@ class SlowTurns:
 
 
 @pytest.mark.parametrize("delay", [0.0001, 0.01])
-def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
+async def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
     delay: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = SlowTurns()
     monkeypatch.setattr(turns, "open_turns", lambda _: slow)
     crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
-
-    async def work() -> None:
-        turn = turns.Turn(turns.FleetTurns(crawler, "redis://town.example"), "town.example")
-        slot = Slot(8, 0.0, 0)
-        set_crawl_delay(slot, delay, turn)
-        while slow.taken < 20 and turn.seconds(slot):
-            await asyncio.sleep(0.001)
-
-    asyncio.run(work())
+    turn = turns.Turn(turns.FleetTurns(crawler, "redis://town.example"), "town.example")
+    slot = Slot(8, 0.0, 0)
+    set_crawl_delay(slot, delay, turn)
+    while slow.taken < 20 and turn.seconds(slot):
+        await asyncio.sleep(0.001)
     assert slow.taken < 20
 
 

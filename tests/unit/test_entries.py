@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.stores import entries
-from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, ORIGIN
+from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, ORIGIN, OTHER
 
 WHOLE = entries.encode((FOUND, LOST))
 
@@ -48,8 +48,6 @@ FACTS = {
     "failures": 0,
     "size": 4,
 }
-
-
 WRONG_FACTS: list[dict[str, object]] = [
     {"url": ""},
     {"url": "mailto:me@town.example"},
@@ -67,8 +65,6 @@ WRONG_FACTS: list[dict[str, object]] = [
     {"time": float("nan")},
     {"local_failure": True},
 ]
-
-
 HEADS_OF_OTHERS: list[object] = [
     None,
     [],
@@ -105,8 +101,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-
-
 RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
     "url": st.text() | st.text().map("http://town.example/".__add__),
     "time": st.floats(),
@@ -116,13 +110,9 @@ RIGHT_FACTS: dict[str, st.SearchStrategy[Any]] = {
     "failures": st.integers(),
     "size": st.integers(-1, 4),
 }
-
-
 LIKE_FACTS = st.fixed_dictionaries(
     {}, optional={name: st.one_of(right, right, right, JSON) for name, right in RIGHT_FACTS.items()}
 ) | st.fixed_dictionaries(RIGHT_FACTS, optional={"local_failure": JSON, "body": JSON})
-
-
 HEADS = st.fixed_dictionaries(
     {"origin": st.just(list(ORIGIN)) | JSON, "snapshots": st.lists(LIKE_FACTS, max_size=2) | JSON}
 )
@@ -167,9 +157,16 @@ def test_any_snapshots_survive_a_round_trip(snapshots: list[Snapshot]) -> None:
     assert decode(entries.encode(snapshots)) == tuple(snapshots)
 
 
-@pytest.mark.parametrize("damaged", [WHOLE[:-1], WHOLE + b"\0", entries._MAGIC + b"not deflated"])
-def test_a_compressed_entry_must_be_whole_and_nothing_more(damaged: bytes) -> None:
-    assert decode(damaged) == ()
+OTHERS = [
+    *(WHOLE[:-1], WHOLE + b"\0", entries._MAGIC, entries._MAGIC + b"not deflated", b"\x80\x04}q\x00."),
+    *(WHOLE.replace(b" 2 ", b" 1 ", 1), entries.encode((replace(FOUND, origin=OTHER),))),
+    *map(headed, HEADS_OF_OTHERS),
+]
+
+
+@pytest.mark.parametrize("entry", OTHERS)
+def test_an_entry_must_be_whole_and_as_it_would_be_written(entry: bytes) -> None:
+    assert decode(entry) == ()
 
 
 def test_a_bomb_is_a_miss_and_takes_little_memory() -> None:

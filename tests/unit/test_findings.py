@@ -81,15 +81,6 @@ def test_each_kind_is_found(kind: str) -> None:
         assert finding.message == KINDS[kind].meaning
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_message_is_one_sentence(kind: str) -> None:
-    meaning = KINDS[kind].meaning
-    assert meaning.endswith((".", "?"))
-    assert meaning.format("x", "y").isprintable()
-    assert len(meaning) < 100
-    assert "{1}" not in meaning
-
-
 def test_the_docs_list_the_later_fields() -> None:
     (fields,) = re.findall(
         r"`later-field`: (.+?)\.$", DOCS.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
@@ -147,9 +138,18 @@ IGNORED = {
     ],
     "misspelt-field": [
         *("Dissallow: x", "User agent: x", "useragent: x", "diallow: x", "User-agnet: x", "Disallowed: x"),
-        *("-Disallow: x", "U s e r - a g e n t: x"),
+        *("-Disallow: x", "U s e r - a g e n t: x", "Disallow" + 100 * "-" + ": x"),
     ],
-    "unknown-field": ["Noarchive: x", "http: x", ": x", "Agent: x", "Di: x", "é: x", "Allows-not: x"],
+    "unknown-field": [
+        "Noarchive: x",
+        "http: x",
+        ": x",
+        "Agent: x",
+        "Di: x",
+        "é: x",
+        "al-low: x",
+        40 * "-" + "Disallow: x",
+    ],
     "no-colon": ["hello", "hello # you: there"],
     "nul": ["\x00"],
 }

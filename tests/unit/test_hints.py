@@ -7,7 +7,7 @@ import re
 import pytest
 
 from scrapy_norobots.standard import KINDS, RobotsTxt
-from scrapy_norobots.standard.hints import HINTS, hint_for, meant_field
+from scrapy_norobots.standard.hints import HINTS, hint_for
 
 # What is found: what was probably meant. Kinds that are not here have one hint, or none.
 CASES: dict[str, tuple[str, str]] = {
@@ -105,29 +105,6 @@ def test_the_lines_of_a_hint_are_read_as_intended() -> None:
 
 def test_every_hint_belongs_to_a_kind() -> None:
     assert set(HINTS) <= set(KINDS)
-
-
-@pytest.mark.parametrize(
-    ("name", "field"),
-    [
-        ("Disallow", "Disallow"),
-        ("dissalow", "Disallow"),
-        ("DIS-ALLOW", "Disallow"),
-        ("Disalow ", "Disallow"),
-        ("User agent", "User-agent"),
-        ("useragnet", "User-agent"),
-        ("U s e r _ a g e n t", "User-agent"),
-        ("Allow", ""),
-        ("al-low", ""),
-        ("Agent", ""),
-        ("Sitemap", ""),
-        ("", ""),
-        ("Disallow" + 100 * "-", "Disallow"),
-        (40 * "-" + "Disallow", ""),
-    ],
-)
-def test_the_field_that_a_misspelt_one_resembles(name: str, field: str) -> None:
-    assert meant_field(name) == field
 
 
 def test_a_long_line_gets_no_hint_and_a_long_comment_takes_none_away() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 from scrapy import Request
@@ -53,10 +52,6 @@ def test_the_user_agent_is_looked_up_in_scrapys_order(
     settings: dict[str, Any], spider: object, headers: dict[str, Any], expected: bytes
 ) -> None:
     assert identity(spider, **settings).robot(Request(URL, headers=headers)) == expected
-
-
-def test_a_mock_for_a_spider_has_no_user_agent() -> None:
-    assert identity(MagicMock(), **SETTING).robot(Request(URL)) == b"Setting/1"
 
 
 def test_rules_are_chosen_by_robotstxt_user_agent() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -63,11 +62,6 @@ def test_a_line_that_a_misspelt_name_takes_from_its_robot_has_a_note() -> None:
     assert notes["3"] == [("error", "misplaced-rule", listing.MISPLACED_MEANING, "")]
 
 
-def test_a_line_that_changes_nothing_for_any_robot_is_not_one_without_effect() -> None:
-    notes = listed(b"User-agent: *\nDisallow: /robots.txt\n")["notes"]
-    assert [severity for severity, *_ in notes["2"]] == ["info"]
-
-
 def test_counts_of_lines_that_a_newer_file_does_not_have_are_left_out() -> None:
     """And lines of other records have their counts where they belong, whichever reading obeys them."""
     made = listed(FILE, {(3, "/old/"): 7, (8, "/"): 4, (99, "/"): 1, (12, "/dungeon/"): 2})
@@ -105,22 +99,6 @@ def origin(number: int) -> Origin:
 def test_no_more_files_are_listed_than_allowed() -> None:
     made = list_files((access(FILE, origin(number)) for number in range(300)), "FooBot", {})
     assert [one["origin"] for one in made] == [f"http://town{number}.example" for number in range(200)]
-
-
-def test_a_file_that_cannot_find_room_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "TEXT_MAX", 10_000)
-    read: list[str] = []
-    list_file = listing._list_file
-
-    def reading(of: Access, *arguments: Any) -> Listing:
-        read.append(of.snapshot.origin.host)
-        return list_file(of, *arguments)
-
-    monkeypatch.setattr(listing, "_list_file", reading)
-    bodies = [FILE, FILE + b"# " + b"x" * 10_000, FILE]
-    made = list_files([access(body, origin(number)) for number, body in enumerate(bodies)], "FooBot", {})
-    assert read == ["town0.example", "town2.example"]
-    assert len(made) == 2
 
 
 @pytest.mark.parametrize(

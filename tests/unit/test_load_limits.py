@@ -29,7 +29,7 @@ class Crawl:
     """Loads files, notes them in order with the pages that are sent, and how many were loaded at once."""
 
     def __init__(self, most: int = MANY) -> None:
-        crawler: Any = SimpleNamespace(engine=None)
+        crawler: Any = SimpleNamespace(engine=SimpleNamespace(downloader=None))
         self.pages = 0  # these wait for a slot
         self.log: list[str] = []
         self.now = self.most = 0
@@ -60,22 +60,6 @@ def slot_with(concurrency: int, delay: float = 0.0) -> Any:
     return slot
 
 
-def test_with_a_delay_files_and_pages_take_turns() -> None:
-    async def work() -> None:
-        crawl, slot = Crawl(), slot_with(8, 5.0)
-        crawl.pages = 2
-        loads = asyncio.gather(*(crawl.load(slot) for _ in range(4)))
-        for _ in range(2):
-            await asyncio.sleep(0.1)
-            crawl.send_page(slot)
-        await asyncio.wait_for(loads, 30)
-        # No page is left that the last file would have to wait for.
-        assert crawl.log == ["file", "page", "file", "page", "file", "file"]
-        assert crawl.most == 1
-
-    run(work)
-
-
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_without_a_delay_as_many_files_of_a_slot_are_loaded_as_its_concurrency(concurrency: int) -> None:
     async def work() -> None:
@@ -83,16 +67,6 @@ def test_without_a_delay_as_many_files_of_a_slot_are_loaded_as_its_concurrency(c
         crawl.pages = 1  # it holds nothing
         assert await crawl.load_all(*[slot] * 10) == concurrency
         assert crawl.log == ["file"] * 10
-
-    run(work)
-
-
-@pytest.mark.parametrize("most", [1, 4])
-@pytest.mark.parametrize("has_slots", [True, False])
-def test_no_more_files_are_loaded_at_a_time_than_allowed_in_all(most: int, has_slots: bool) -> None:
-    async def work() -> None:
-        slots = [slot_with(8) if has_slots else None for _ in range(20)]
-        assert await Crawl(most).load_all(*slots) == most
 
     run(work)
 

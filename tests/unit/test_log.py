@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_norobots.scrapy_api.log import LOGGED_MAX, CrawlLog, Named, SettingError
+from scrapy_norobots.scrapy_api.log import LOGGED_MAX, Named, SettingError, crawl_log
 
 
 def test_each_line_names_the_spider(caplog: pytest.LogCaptureFixture) -> None:
     crawler: Any = SimpleNamespace(spider=object())
-    CrawlLog(crawler, logging.getLogger("town"))(logging.WARNING, "%d pages", 3)
+    crawl_log(crawler, logging.getLogger("town"))(logging.WARNING, "%d pages", 3)
     (record,) = caplog.records
     assert record.getMessage() == "3 pages"
     assert record.__dict__["spider"] is crawler.spider

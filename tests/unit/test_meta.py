@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.standard import RobotsMeta
-from scrapy_norobots.standard.meta import fold, wanted
 
 
 @given(st.text(), st.lists(st.text()))
@@ -29,41 +28,6 @@ def test_a_header_for_robots_is_for_everybody() -> None:
 @pytest.mark.parametrize("name", ["author", "Description", " generator "])
 def test_what_all_pages_have_is_no_robots_name(name: str) -> None:
     assert RobotsMeta.read(f"{name.strip()}Bot/1.0", [(name, "None")]).index
-
-
-@pytest.mark.parametrize(
-    ("name", "robot", "expected"),
-    [
-        ("robots", "Tamarin", True),
-        (" ROBOTS\n", "", True),
-        ("Document-State", "", True),
-        ("url", "", True),
-        ("tamarin", "Tamarin/1.0", True),
-        ("Tama", b"Tamarin/1.0", True),
-        ("potto", "Tamarin", False),
-        ("viewport", "Tamarin", False),
-        ("Author ", "AuthorBot", False),
-        ("", "Tamarin", False),
-        ("robot", "", False),
-    ],
-)
-def test_tags_for_all_robots_and_for_ours_are_wanted(name: str, robot: str | bytes, expected: bool) -> None:
-    assert wanted(name, fold(robot)) is expected
-
-
-@pytest.mark.parametrize(
-    ("robot", "folded"),
-    [
-        ("Tamarin", "tamarin"),
-        ("Mozilla/5.0 (compatible; Golden-Tamarin/1.2; +http://town.example)", "golden-tamarin"),
-        (b"Tamarin/1.0", "tamarin"),
-        ("STRASSE", "strasse"),
-        ("Straße/1", "strasse"),
-        ("", ""),
-    ],
-)
-def test_a_robot_is_known_by_its_folded_name(robot: str | bytes, folded: str) -> None:
-    assert fold(robot) == folded
 
 
 def test_the_first_that_forbids_is_named() -> None:

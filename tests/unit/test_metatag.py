@@ -7,7 +7,7 @@ import encodings.aliases
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 
@@ -210,41 +210,10 @@ def test_only_the_header_of_other_types_is_read(response: Response) -> None:
     assert forbids(response) == "noindex nofollow"
 
 
-def test_the_robots_name_comes_from_a_whole_header_too() -> None:
-    page = html("<meta name=tamarin content=noindex>", **{"X-Robots-Tag": "TAMARIN: nofollow"})
-    assert (
-        forbids(page, "Mozilla/5.0 (compatible; Golden-Tamarin/1.2; +http://town.example)")
-        == "noindex nofollow"
-    )
-    assert forbids(page, "Potto/1.0 (like Tamarin)") == ""
-    assert forbids(page, "") == ""
-    assert read_response(page, b"Tamarin/1.0") == read_response(page, "Tamarin")
-
-
-def test_document_state_and_url_come_from_the_page() -> None:
-    page = html("<meta name=document-state content=Dynamic><meta name=url content='http://main.example/a'>")
-    assert read_response(page, "Tamarin") == RobotsMeta(document_state="DYNAMIC", url="http://main.example/a")
-    assert read_response(html("<META CONTENT=/a NAME=URL>"), "Tamarin") == RobotsMeta(url="/a")
-
-
-always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
 PIECES = st.sampled_from(
-    [
-        TAG,
-        "<meta name=",
-        "robots",
-        " content='",
-        "noindex",
-        "'>",
-        "<!--",
-        "-->",
-        "<template>",
-        "</template>",
-        "&#",
-    ]
-)
+    [TAG, "<meta name=", "robots", " content='", "noindex", "'>", "<!--", "-->",
+     "<template>", "</template>", "&#"]
+)  # fmt: skip
 
 
 BYTES = st.one_of(
@@ -261,14 +230,12 @@ BYTES = st.one_of(
 CHARSETS = st.sampled_from(["", *sorted(set(encodings.aliases.aliases.values()))])
 
 
-@always
 @given(body=BYTES, charset=CHARSETS, header=st.binary(), robot=st.text())
 def test_no_tag_or_header_raises(body: bytes, charset: str, header: bytes, robot: str) -> None:
     headers = {"Content-Type": f"text/html; charset={charset}", "X-Robots-Tag": header}
     assert isinstance(read_response(html(body, **headers), robot), RobotsMeta)
 
 
-@always
 @given(st.binary(), st.binary())
 def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
     markup = b"<>&\0"  # what could change the meaning of the tag
@@ -281,16 +248,13 @@ def test_a_tag_is_found_in_any_text(before: bytes, after: bytes) -> None:
     "tag",
     [
         b'<meta data-name="title" name="robots" content="nofollow">',
-        b'<meta title="a>b" name="robots" content="nofollow">',
         b"<meta title='it is \"so\" > that' name=robots content=nofollow>",
         b'<meta content="nofollow, name=x" name="robots">',
-        b'<meta name="&#114;obots" content="nofollow">',
         b'<meta x=a" y=">" name="robots" content="nofollow">',
         b'<!-- <meta content=" --><meta content="nofollow > x" name="robots">',
         b'<script>s=\'<meta content=it"s\'</script><meta content="nofollow > x" name="robots">',
         b'<meta name="Tamarin/2.0" content="nofollow">',
         b'<meta title=it\'s name=robots content="nofollow">',
-        b"<META NAME = 'ROBOTS' CONTENT=\"nofollow\">",
     ],
 )
 def test_a_tag_is_found_in_any_spelling(tag: bytes) -> None:

@@ -21,9 +21,8 @@ INVALID = "invalid Redis URL: hosts must have names"
     ("value", "problem"),
     [
         ("sqlite", f"unsupported store URL; expected {FORMS}"),
-        ("sqlite://", "has no file name; expected sqlite:///relative/path or sqlite:////absolute/path"),
-        ("sqlite:///", "has no file name"),
-        ("sqlite://robots.sqlite", "has no file name"),
+        ("sqlite:///", "unsupported store URL; expected memory, sqlite:///path, "),
+        ("sqlite://robots.sqlite", "unsupported store URL"),
         ("mysql://x", "unsupported store URL"),
         ("Memory", "unsupported store URL"),
         ("redis://host:port/0", INVALID),

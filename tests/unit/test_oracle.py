@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.standard import RobotsTxt
@@ -16,9 +16,6 @@ from tests.helpers.judges import comparison, oracle, rfc9309
 from tests.helpers.judges.comparison import answer, compare, differences
 from tests.helpers.worlds import nasty
 from tests.unit.test_clauses import EXAMPLES, HOST
-
-always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
 
 SEEDS = {"1994": range(3), "multivalue": range(1), "rfc9309": range(3)}
 
@@ -31,7 +28,6 @@ def test_both_implementations_agree_on_random_files(reading: str, seed: int) -> 
     assert list(compare(reading, seed, 700)) == []
 
 
-@always
 @given(st.randoms(use_true_random=False))
 def test_both_implementations_agree_on_files_of_hypothesis(some: random.Random) -> None:
     """The same kind of files; Hypothesis shrinks an example that differs."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -23,9 +26,10 @@ def cache_of(*numbers: int, memory_max: int) -> OriginCache:
     return cache
 
 
-def test_an_access_is_used_until_it_expires() -> None:
+def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    cache = OriginCache(memory_max=10**6, clock=lambda: now)
+    monkeypatch.setattr(loader, "monotonic", lambda: now)
+    cache = OriginCache(memory_max=10**6)
     cache.put(origin(1), FINE)
     now += 599.9
     assert cache.get(origin(1)) is FINE

@@ -10,17 +10,17 @@ from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots import StrictRobotParser
-from scrapy_norobots.rules.delay_values import CrawlDelay
+from scrapy_norobots.rules import delay_values
 from scrapy_norobots.rules.parser import (
     AllRules,
     ForeignRules,
     Reader,
     as_parser,
     crawl_delay,
-    is_only_strict,
     strict_reading,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.standard.groups import groups_of
 
 ORIGIN = Origin("http", "town.example", 8080)
 
@@ -58,16 +58,6 @@ def test_no_reading_is_asked_for_a_reason_after_one_that_forbids() -> None:
     assert rules.decide("http://town.example:8080/b", "FooBot").parser == "Only"
 
 
-def test_the_size_of_several_readings_includes_the_rules_of_each_robot() -> None:
-    body = b"User-agent: *\nDisallow: /a\n" + b"".join(
-        b"\nUser-agent: bot%d\n" % number + b"Disallow: /a%d\n" % number * 100 for number in range(9)
-    )
-    rules = AllRules([RobotsTxt.parse(body)], also_robots=[f"bot{number}" for number in range(9)])
-    size = rules.size
-    rules.prepare(ORIGIN, "FooBot")
-    assert rules.size > size + 9 * 70
-
-
 def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     strict, foreign = RobotsTxt.parse(b""), ForeignRules(Only("/"), b"")
     parser = as_parser(strict)
@@ -75,10 +65,6 @@ def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     assert parser.robots is strict_reading(AllRules([strict])) is strict
     assert as_parser(foreign) is foreign.parser
     assert strict_reading(foreign) is strict_reading(None) is None
-    assert is_only_strict(strict)
-    assert is_only_strict(AllRules([strict]))
-    assert not is_only_strict(AllRules([strict, foreign]))
-    assert not is_only_strict(None)
 
 
 class Slow(Only):
@@ -125,14 +111,8 @@ def test_the_crawl_delay_is_read_if_no_other_parser_reads_it(others: list[Any]) 
 def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     others: list[Any], encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads: list[str] = []
-    read = CrawlDelay.read
-
-    def read_and_note(delay: CrawlDelay, token: str) -> float | None:
-        reads.append(token)
-        return read(delay, token)
-
-    monkeypatch.setattr(CrawlDelay, "read", read_and_note)
+    read = MagicMock(side_effect=groups_of)
+    monkeypatch.setattr(delay_values, "groups_of", read)
     body = "User-agent: potto\nCrawl-delay: 7\nDisallow:\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
     rules = Reader(crawler(), None, others, multivalue=False).read(body)
     size = rules.size
@@ -140,19 +120,10 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
     parser.allowed("http://town.example:8080/", "FooBot")
-    assert reads == []
+    read.assert_not_called()
     assert [parser.crawl_delay(robot) for robot in ("FooBot", b"FooBot", "potto", "FooBot")] == [3, 3, 7, 3]
-    assert reads == ["foobot", "potto"]
+    assert read.call_count == 2
     assert rules.size - size < 3_000
-
-
-def test_a_parser_that_reads_the_crawl_delay_is_the_only_one() -> None:
-    class Seven(Only):
-        def crawl_delay(self, user_agent: str | bytes) -> float:
-            return 7
-
-    reader = Reader(crawler(), Seven, [Only], multivalue=False, crawl_delay=True)
-    assert crawl_delay(reader.read(b"User-agent: *\nCrawl-delay: 3\n"), "FooBot") == 7
 
 
 def test_files_without_a_crawl_delay_need_no_second_reading() -> None:

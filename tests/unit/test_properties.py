@@ -6,7 +6,7 @@ import re
 from string import ascii_letters, digits
 
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scrapy_norobots.standard import KINDS, Finding, Reason, RobotsTxt, Verdict
@@ -18,9 +18,6 @@ from tests.helpers.worlds import nasty
 
 HOST = "http://garden.example"
 ROBOTS = ["Tamarin", "GoldenTamarin/1.0 (+http://x.example/)", "Potto", b"Indri/2", "*", ""]
-
-# The time of an example depends on the machine.
-always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Characters with a meaning in the standard, other parsers, Python, terminals or UTF-16.
 ODD = " \t\t#:*%$?/.\\&;<>\"'\x00\x0b\x0c\x1b\x1c\x7f\x85\xa0é漢😀\u2028\u202e\ufeff\uff0f\udce9\udcff"
@@ -53,7 +50,6 @@ def read(text: str) -> RobotsTxt:
 # --- any input
 
 
-@always
 @given(bodies, st.lists(urls, max_size=3), odd_text, robots_names)
 @example(b"\xff\xfe", ["/"], "", "x")
 @example(b"\xff\xfe\x00", ["/"], "", "x")
@@ -77,7 +73,6 @@ def test_any_bytes_are_read(body: bytes, some_urls: list[str], odd: str, robot: 
             assert decision.rule in decision.record.rules
 
 
-@always
 @given(
     texts,
     st.one_of(st.text(max_size=20), st.text(ODD, max_size=20), urls),
@@ -97,7 +92,6 @@ def test_any_url_and_robot_get_an_answer(text: str, url: str, robot: str | bytes
         assert decision.allowed is robots.allowed(url, robot)
 
 
-@always
 @given(
     bodies, st.text(max_size=30), st.one_of(st.text(), st.binary()), st.one_of(st.text(), odd_text, st.none())
 )
@@ -115,7 +109,6 @@ def test_a_decision_is_one_printable_line(
 # --- the file
 
 
-@always
 @given(texts, targets, robots_names)
 def test_line_ends_make_no_difference(text: str, target: str, robot: str | bytes) -> None:
     assume(not text.startswith(("\udcff", "\udcfe")))  # would be a byte order mark of UTF-16
@@ -127,7 +120,6 @@ def test_line_ends_make_no_difference(text: str, target: str, robot: str | bytes
         assert other.decide(HOST + target, robot) == robots.decide(HOST + target, robot)
 
 
-@always
 @given(clean_texts, targets, robots_names)
 def test_encodings_make_no_difference(text: str, target: str, robot: str | bytes) -> None:
     robots = RobotsTxt.parse(text)
@@ -163,7 +155,6 @@ def respell_token(token: str, data: st.DataObject) -> str:
     return data.draw(st.sampled_from([token, token.lower()])) if len(token) == 3 else token
 
 
-@always
 @given(targets, st.data())
 def test_no_spelling_of_a_forbidden_url_is_allowed(target: str, data: st.DataObject) -> None:
     form = normal(target)
@@ -173,13 +164,12 @@ def test_no_spelling_of_a_forbidden_url_is_allowed(target: str, data: st.DataObj
     assert normal(spelt) == form
     if not robots.allowed(HOST + form, "Tamarin"):
         assert not robots.allowed(HOST + spelt, "Tamarin")
-        if target == target.rstrip(AROUND):
+        if target == target.rstrip(AROUND) and not set(target) & set("\t\r\n"):  # what a URL loses
             assert not robots.allowed(HOST + target, "Tamarin")
     if form == "/robots.txt":
         assert robots.allowed(HOST + spelt, "Tamarin")
 
 
-@always
 @given(st.one_of(targets, odd_text.map(lambda text: "/" + text.partition("#")[0])))
 def test_normal_forms(target: str) -> None:
     form, sent = normal(target), percent_encode(target)
@@ -198,7 +188,6 @@ def test_normal_forms(target: str) -> None:
 # --- findings
 
 
-@always
 @given(bodies)
 def test_findings_fit_the_records(body: bytes) -> None:
     robots = RobotsTxt.parse(body)

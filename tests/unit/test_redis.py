@@ -13,60 +13,47 @@ from scrapy_norobots.stores.opening import open_store, open_turns
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.samples.snapshots import FOUND, MAX_BYTES, ORIGIN, later
 
+pytest.importorskip("redis")
+
 # Long enough that a busy machine does not matter.
 DELAY, TOLERANCE, LONGEST = 1000.0, 100.0, 10_000.0
 
 
-def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
+async def test_a_restart_of_redis_does_not_fail_a_call(redis_server: RedisServer) -> None:
     """After a restart, all open connections are dead."""
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        store = open_store(redis_server.url, MAX_BYTES)
-        assert store is not None
-        origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
-        await asyncio.gather(*(store.load(origin) for origin in origins))
-        redis_server.stop()
-        redis_server.start()
-        for _ in range(2):
-            assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
-        assert (await store.lock(ORIGIN, 60)).is_held
-        await store.close()
-
-    asyncio.run(work())
+    store = open_store(redis_server.url, MAX_BYTES)
+    origins = [Origin("http", f"{number}.town.example", 80) for number in range(40)]
+    await asyncio.gather(*(store.load(origin) for origin in origins))
+    redis_server.stop()
+    redis_server.start()
+    for _ in range(2):
+        assert await asyncio.gather(*(store.load(origin) for origin in origins)) == [()] * 40
+    assert (await store.lock(ORIGIN, 60)).is_held
+    await store.close()
 
 
 @pytest.mark.parametrize("kind", ["redis_server", "redis_cluster", "redis_sentinel"])
-def test_as_many_calls_run_at_once_as_the_url_allows_connections(
+async def test_as_many_calls_run_at_once_as_the_url_allows_connections(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     """The pools of several servers raise an exception if no connection is left."""
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
-        await asyncio.gather(*(store.lock(ORIGIN, 30) for _ in range(50)))
-        await store.close()
-
-    asyncio.run(work())
+    store = open_store(f"{request.getfixturevalue(kind).url}?max_connections=3", MAX_BYTES)
+    await asyncio.gather(*(store.lock(ORIGIN, 30) for _ in range(50)))
+    await store.close()
 
 
-def test_a_value_of_another_type_is_a_miss(redis_server: RedisServer) -> None:
+async def test_a_value_of_another_type_is_a_miss(redis_server: RedisServer) -> None:
     redis = pytest.importorskip("redis")
     key = f"norobots:snapshots:{ORIGIN}"
     with redis.Redis.from_url(redis_server.url) as client:
         client.rpush(key, "a list")
         client.set(b"norobots:snapshots:\xff", "a key that is not UTF-8")
-
-    async def work() -> None:
-        store = open_store(redis_server.url, MAX_BYTES)
-        assert await store.load(ORIGIN) == ()
-        assert [item async for item in store.items()] == []
-        await store.save((FOUND,), later())
-        assert await store.load(ORIGIN) == (FOUND,)
-        await store.close()
-
-    asyncio.run(work())
+    store = open_store(redis_server.url, MAX_BYTES)
+    assert await store.load(ORIGIN) == ()
+    assert [item async for item in store.items()] == []
+    await store.save((FOUND,), later())
+    assert await store.load(ORIGIN) == (FOUND,)
+    await store.close()
 
 
 def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,76 +63,55 @@ def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPa
         open_store("redis://127.0.0.1/0", MAX_BYTES)
 
 
-def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
-        waits = [
-            await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
-            await second.take("town", DELAY, TOLERANCE, 0, LONGEST),  # the first may be late
-            await second.take("town", DELAY, TOLERANCE, 0, LONGEST),
-            await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
-            await first.take("city", DELAY, TOLERANCE, 50, LONGEST),
-        ]
-        assert waits == pytest.approx([0, 1100, 2100, 3200, 50], abs=40)
-        await first.close()
-        await second.close()
-
-    asyncio.run(work())
+async def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
+    first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    waits = [
+        await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
+        await second.take("town", DELAY, TOLERANCE, 0, LONGEST),  # the first may be late
+        await second.take("town", DELAY, TOLERANCE, 0, LONGEST),
+        await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
+        await first.take("city", DELAY, TOLERANCE, 50, LONGEST),
+    ]
+    assert waits == pytest.approx([0, 1100, 2100, 3200, 50], abs=40)
+    await first.close()
+    await second.close()
 
 
-def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
+async def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: RedisServer) -> None:
+    first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    await first.take("town", 0.2, 0.1, 0, LONGEST)
+    await first.close()
+    import redis.asyncio
 
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
-        await first.take("town", 0.2, 0.1, 0, LONGEST)
-        await first.close()
-        import redis.asyncio
-
-        async with redis.asyncio.Redis.from_url(redis_server.url) as client:
-            ends_in = await client.pttl("norobots:turn:town")
-            assert ends_in == -2 or 0 < ends_in <= 300  # -2: it has ended; -1: it never will
-            while await client.exists("norobots:turn:town"):
-                await asyncio.sleep(0.02)
-            await client.rpush("norobots:turn:city", "of another program")
-        assert await second.take("town", 1, 0, 0, LONGEST) == 0
-        assert await second.take("city", 1, 0, 0, LONGEST) == 0
-        await second.close()
-
-    asyncio.run(work())
+    async with redis.asyncio.Redis.from_url(redis_server.url) as client:
+        ends_in = await client.pttl("norobots:turn:town")
+        assert ends_in == -2 or 0 < ends_in <= 300  # -2: it has ended; -1: it never will
+        while await client.exists("norobots:turn:town"):
+            await asyncio.sleep(0.02)
+        await client.rpush("norobots:turn:city", "of another program")
+    assert await second.take("town", 1, 0, 0, LONGEST) == 0
+    assert await second.take("city", 1, 0, 0, LONGEST) == 0
+    await second.close()
 
 
-def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        first, second = open_turns(redis_server.url), open_turns(redis_server.url)
-        waits = [await one.take("town", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
-        assert waits == [0, pytest.approx(DELAY, abs=40), None, None]
-        await first.close()
-        await second.close()
-
-    asyncio.run(work())
+async def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> None:
+    first, second = open_turns(redis_server.url), open_turns(redis_server.url)
+    waits = [await one.take("town", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
+    assert waits == [0, pytest.approx(DELAY, abs=40), None, None]
+    await first.close()
+    await second.close()
 
 
-def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
-    pytest.importorskip("redis")
-
-    async def work() -> None:
-        turns = open_turns(f"{redis_cluster.url}?max_connections=3")
-        sites = [f"{number}.town" for number in range(50)]
-        assert await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites)) == [0] * 50
-        waits = await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites))
-        assert min(wait or 0 for wait in waits) > 900
-        await turns.close()
-
-    asyncio.run(work())
+async def test_turns_in_a_cluster(redis_cluster: RedisCluster) -> None:
+    turns = open_turns(f"{redis_cluster.url}?max_connections=3")
+    sites = [f"{number}.town" for number in range(50)]
+    assert await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites)) == [0] * 50
+    waits = await asyncio.gather(*(turns.take(site, DELAY, 0, 0, LONGEST) for site in sites))
+    assert min(wait or 0 for wait in waits) > 900
+    await turns.close()
 
 
 def client_of(url: str) -> Any:
-    pytest.importorskip("redis")
     from scrapy_norobots.stores.redis import open_client
 
     return open_client(url)

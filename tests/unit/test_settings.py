@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
@@ -48,15 +48,8 @@ def test_times_may_be_fractions_and_strings(name: str) -> None:
     assert getattr(read if hasattr(read, field) else read.freshness, field) == 0.5
 
 
-@pytest.mark.parametrize(
-    "value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7, None]
-)
+@pytest.mark.parametrize("value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7])
 def test_an_invalid_policy_is_an_error(value: object) -> None:
-    if value is None:
-        assert (
-            config(NOROBOTS_STATUS_POLICY=None) == config()
-        )  # None means "not set", as everywhere in Scrapy
-        return
     with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
         config(NOROBOTS_STATUS_POLICY=value)
 
@@ -66,6 +59,7 @@ def test_a_policy_may_come_from_the_command_line() -> None:
         NOROBOTS_STATUS_POLICY={"403": "allow"}
     )
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
+    assert config(NOROBOTS_STATUS_POLICY=None) == config()  # "not set", as everywhere in Scrapy
 
 
 FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]
@@ -120,18 +114,11 @@ def meta(**settings: Any) -> MetaConfig:
 )
 def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool, noindex: bool) -> None:
     read = meta(NOROBOTS_META=value, ROBOTSTXT_USER_AGENT="FooBot")
-    assert (read.obeys("nofollow"), read.obeys("noindex"), bool(read.obey)) == (
-        nofollow,
-        noindex,
-        nofollow or noindex,
-    )
+    assert [read.obey in (True, word) for word in ("nofollow", "noindex")] == [nofollow, noindex]
     assert (read.dry_run, read.robot) == (False, "FooBot")
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["maybe", "", "none", "follow", "nofollow, noindex", ["nofollow"], {}, b"noindex"],
-)
+@pytest.mark.parametrize("value", ["maybe", "", "follow", "nofollow, noindex", ["nofollow"], {}, b"noindex"])
 def test_another_value_for_meta_tags_is_an_error(value: object) -> None:
     accepted = 'True, False, "nofollow" or "noindex"'
     problem = f"^NOROBOTS_META = {re.escape(repr(value))}: must be {accepted}$"
@@ -139,22 +126,22 @@ def test_another_value_for_meta_tags_is_an_error(value: object) -> None:
         meta(NOROBOTS_META=value)
 
 
-@pytest.mark.parametrize("value", [7, {"proxy": 1}, [1], None])
-def test_copy_meta_is_a_list_of_names(value: object) -> None:
+def test_copy_meta_is_a_list_of_names() -> None:
     assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=' ["proxy", "other"]').copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
-    if value is not None:
-        with pytest.raises(ValueError, match=r"^NOROBOTS_COPY_META = .*: must be a list of meta keys"):
-            config(NOROBOTS_COPY_META=value)
 
 
-@pytest.mark.parametrize(
-    "value", ["proxy;bindaddress", ["proxy", "a key"], '{"a": 1}', "proxy bindaddress", [""]]
-)
+NO_LISTS = [7, {"proxy": 1}, [1]]
+NO_KEYS = ["proxy;bindaddress", ["proxy", "a key"], '{"a": 1}', "proxy bindaddress", [""]]
+
+
+@pytest.mark.parametrize("value", [*NO_LISTS, *NO_KEYS])
 def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
-    problem = rf"^NOROBOTS_COPY_META = {re.escape(repr(value))}: '.*' cannot be in a list of meta keys; "
-    with pytest.raises(ValueError, match=problem):
+    problem = (
+        "must be a list of meta keys" if value in NO_LISTS else "'.*' cannot be in a list of meta keys; "
+    )
+    with pytest.raises(ValueError, match=rf"^NOROBOTS_COPY_META = {re.escape(repr(value))}: {problem}"):
         config(NOROBOTS_COPY_META=value)
 
 
@@ -185,19 +172,21 @@ def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
         config(NOROBOTS_ALSO_OBEY=value)
 
 
-@pytest.mark.parametrize("value", [7, {"a.html": 1}, [7], True])
-def test_report_paths_may_be_strings_and_paths(value: object) -> None:
+def test_report_paths_may_be_strings_and_paths() -> None:
     assert reports(" a.html, b/c.JSON ") == ("a.html", "b/c.JSON")
     assert reports([Path("a.html"), "b,c.json"]) == ("a.html", "b,c.json")
     assert reports(Path("a.htm")) == ("a.htm",)
     assert reports(None) == reports([]) == ()
-    with pytest.raises(ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"):
-        reports(value)
+    for value in (7, {"a.html": 1}, [7], True):
+        with pytest.raises(
+            ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"
+        ):
+            reports(value)
 
 
 def test_ttl_min_must_not_exceed_ttl() -> None:
     with pytest.raises(
-        ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: must be at most NOROBOTS_TTL, which is 10.0"
+        ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: must be at most NOROBOTS_TTL, which is 10"
     ):
         config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
     assert config(NOROBOTS_TTL=10).freshness.ttl == 10
@@ -207,18 +196,10 @@ def test_ttl_min_must_not_exceed_ttl() -> None:
 TEXTS = [
     "", "1", "-1", "1e999", "nan", "True", "{", '{"403": "allow"}', "a.html,b", "memory", "redis://", "a.b.c",
 ]  # fmt: skip
+ODD = [*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]
+SIMPLE = [st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.binary(max_size=8)]
 ANYTHING = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.text(max_size=8),
-        st.binary(max_size=8),
-        st.sampled_from(
-            [*TEXTS, 10**400, 1e308, object(), int, Path("a.html"), Decimal("sNaN"), Fraction(1, 3)]
-        ),
-    ),
+    st.one_of(*SIMPLE, st.sampled_from(ODD)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.tuples(inner, inner),
@@ -229,7 +210,6 @@ ANYTHING = st.recursive(
 OTHERS = ["ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER", "JOBDIR"]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([*DEFAULTS, *OTHERS]), ANYTHING, min_size=1, max_size=4))
 @example({"NOROBOTS_STATUS_POLICY": '{"403": ' + "[" * 100_000})
 @example({"JOBDIR": 1})

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -55,6 +55,12 @@ async def fill(store: Store, count: int) -> list[bool]:
     for snapshot in snapshots:
         await store.save((snapshot,), later())
     return [await store.load(snapshot.origin) == (snapshot,) for snapshot in snapshots]
+
+
+def execute(path: Path, statement: str, *values: object) -> list[Any]:
+    """Execute a statement as another program."""
+    with closing(sqlite3.connect(path)) as db, db:
+        return db.execute(statement, values).fetchall()
 
 
 def use(path: Path, count: int = 50) -> None:
@@ -122,9 +128,7 @@ def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize("must_exist", [False, True])
 def test_the_database_of_another_program_is_not_changed(tmp_path: Path, must_exist: bool) -> None:
     path = tmp_path / "theirs.sqlite"
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE theirs (text)")
-    db.close()
+    execute(path, "CREATE TABLE theirs (text)")
     before = path.read_bytes()
     with pytest.raises(NotAStoreError, match=r"theirs\.sqlite is the database of another program"):
         using(path, origins_in, must_exist=must_exist)
@@ -132,22 +136,18 @@ def test_the_database_of_another_program_is_not_changed(tmp_path: Path, must_exi
     assert not aside(path)
 
 
-def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
+async def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
-
-    async def work() -> None:
-        first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
-        assert all(await fill(first, 50))
-        assert all(await fill(second, 50))
-        path.write_bytes(b"SQLite format 3\x00".ljust(path.stat().st_size, b"\xff"))
-        assert all(await fill(first, 50))
-        assert all(await fill(second, 5))
-        await first.save((LOST,), later())
-        assert await second.load(ORIGIN) == (LOST,)
-        await first.close()
-        await second.close()
-
-    asyncio.run(work())
+    first, second = SqliteStore(str(path), MAX_BYTES), SqliteStore(str(path), MAX_BYTES)
+    assert all(await fill(first, 50))
+    assert all(await fill(second, 50))
+    path.write_bytes(b"SQLite format 3\x00".ljust(path.stat().st_size, b"\xff"))
+    assert all(await fill(first, 50))
+    assert all(await fill(second, 5))
+    await first.save((LOST,), later())
+    assert await second.load(ORIGIN) == (LOST,)
+    await first.close()
+    await second.close()
     assert len(aside(path)) == 1
 
 
@@ -234,10 +234,7 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     """A lock that was acquired while another waited for the file expires later than the other's would."""
     path = tmp_path / "robots.sqlite"
     use(path)
-    with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO locks VALUES (?, 'other', ?)", (str(ORIGIN), time.time() + ahead))
-    db.close()
-
+    execute(path, "INSERT INTO locks VALUES (?, 'other', ?)", str(ORIGIN), time.time() + ahead)
     assert using(path, lambda store: store.lock(ORIGIN, 20)).is_held is is_free
 
 
@@ -357,15 +354,11 @@ def test_any_values_in_the_rows_are_entries_or_misses(
     path = Path(shelf().name) / "rows.sqlite"
     if not path.exists():
         use(path, 1)
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("DELETE FROM entries")
         for key, is_text_key, entry, is_text, until in rows:
-            values = (
-                "CAST(? AS TEXT)" if is_text_key else "?",
-                "CAST(? AS TEXT)" if is_text else "?",
-            )
+            values = ["CAST(? AS TEXT)" if cast else "?" for cast in (is_text_key, is_text)]
             db.execute(f"REPLACE INTO entries VALUES ({', '.join(values)}, 0, ?)", (key, entry, until))
-    db.close()
     loaded, listed = read_all(path)
     assert loaded in ((), (FOUND, LOST))
     for origin, found in listed.items():
@@ -464,34 +457,21 @@ def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:
     """Even in a folder where SQLite cannot make its own files. Root may write everywhere."""
     code = """
 import asyncio, os, sys
-from scrapy_norobots.commands import robots_store
-from scrapy_norobots.stores.sqlite import SqliteStore
+from tests.unit.test_sqlite import ORIGIN, Path, origins_in, using
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)
-async def main():
-    store = SqliteStore("robots.sqlite", 2**30, must_exist=True)
-    try:
-        print(*[str(origin) async for origin, _ in store.items()])
-        print(type(await store.delete(origin)))
-    except Exception as exc:
-        print(exc)
-    finally:
-        await store.close()
-origin = None
-asyncio.run(main())
+print(*map(str, using(Path(sys.argv[1]), origins_in, must_exist=True)))
+using(Path(sys.argv[1]), lambda store: store.delete(ORIGIN), must_exist=True)
 """
     with TemporaryDirectory() as name:
-        folder = Path(name)
-
-        using(folder / "robots.sqlite", lambda store: store.save((FOUND,), later()))
-        (folder / "robots.sqlite").chmod(0o444)
-        folder.chmod(0o555)
+        path = Path(name) / "robots.sqlite"
+        using(path, lambda store: store.save((FOUND,), later()))
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable, "-c", code, path], cwd=ROOT, capture_output=True, text=True, check=False
         )
-        folder.chmod(0o755)
-        assert done.stdout.splitlines() == [
-            "http://town.example:8080",
-            "attempt to write a readonly database",
-        ], done
-        assert [path.name for path in folder.iterdir()] == ["robots.sqlite"]
+        path.parent.chmod(0o755)
+        assert done.stdout.splitlines() == ["http://town.example:8080"], done
+        assert done.stderr.endswith("attempt to write a readonly database\n")
+        assert list(path.parent.iterdir()) == [path]

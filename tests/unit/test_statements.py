@@ -15,12 +15,12 @@ from scrapy_norobots.features.usage.statements import (
     NEEDS_LIBRARY,
     PURPOSES,
     REFUSALS,
-    TOO_LONG,
+    UNREAD,
     USES,
     WORDS,
     Statement,
+    UsageStatements,
     read,
-    split_path,
     stated,
 )
 from tests.helpers.running.processes import ROOT
@@ -174,25 +174,26 @@ def test_each_vocabulary_has_words_for_the_purposes(kind: str, value: str, purpo
 
 
 @pytest.mark.parametrize(
-    ("value", "path", "rest"),
+    ("value", "path", "is_read"),
     [
-        ("train-ai=n", "", "train-ai=n"),
-        ("/a train-ai=n", "/a", "train-ai=n"),
-        ("/a\ttrain-ai=n", "/a", "train-ai=n"),
-        ("/a   train-ai=n, search=y", "/a", "train-ai=n, search=y"),
-        ("/a", "/a", ""),
-        ("/ train-ai=n", "/", "train-ai=n"),
-        ("*/a train-ai=n", "", "*/a train-ai=n"),
-        ("", "", ""),
+        ("train-ai=n", "", True),
+        ("/a train-ai=n", "/a", True),
+        ("/a\ttrain-ai=n", "/a", True),
+        ("/a   train-ai=n, search=y", "/a", True),
+        ("/a", "/a", False),
+        ("/ train-ai=n", "/", True),
+        ("*/a train-ai=n", "", False),
+        ("", "", False),
     ],
 )
-def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, rest: str) -> None:
-    assert split_path(value) == (path, rest)
+def test_a_path_starts_with_a_slash_and_ends_at_a_blank(value: str, path: str, is_read: bool) -> None:
+    (statement,) = UsageStatements(f"Content-Usage: {value}".encode()).all
+    assert (statement.path, not statement.problem) == (path, is_read)
 
 
 def test_a_statement_that_is_too_long_is_a_no_to_every_use() -> None:
     statement = said("content-signal", "search=yes, " * LONGEST)
-    assert (statement.value, statement.problem) == (None, TOO_LONG)
+    assert (statement.value, statement.problem) == (None, UNREAD)
     assert len(statement.text) == LONGEST
     assert [statement.says(purpose) for purpose in PURPOSES] == [False, False, False]
 
@@ -201,12 +202,6 @@ def test_facts_leave_out_what_is_empty() -> None:
     facts = read("content-signal", "robots.txt", "Content-Signal: x", "x", line=3, place="group").facts()
     assert list(facts) == ["kind", "source", "line", "place", "text", "problem"]
     assert said("tdm-reservation", "0").facts()["value"] is False
-
-
-def test_what_is_stated_is_summed_up_in_few_words() -> None:
-    statements = [said("content-signal", "ai-train=no, x"), said("license", "https://town.example/")]
-    assert stated(statements) == {"content-signal", "license", "no to ai-train", "malformed"}
-    assert stated([]) == set()
 
 
 def test_without_the_library_a_dictionary_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from scrapy_norobots.scrapy_api.internals import (
     now,
     set_crawl_delay,
 )
-from scrapy_norobots.scrapy_api.log import CrawlLog, Named
+from scrapy_norobots.scrapy_api.log import Named, crawl_log
 from scrapy_norobots.settings import Config, error, read
 from scrapy_norobots.standard.decision import printable
 
@@ -85,7 +85,7 @@ class SlotDelays:
         self._events = events
         self._longest = longest
         self._fleet = fleet
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
         # The delays of requests that are not in their slot yet; some requests never get there.
@@ -104,7 +104,7 @@ class SlotDelays:
         assert stats is not None  # made before any middleware
         asked = crawl_delay(event.access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.crawl_delay_kept.send(snapshot.origin, kept, event.is_new)
+        self._events.crawl_delay_kept.send(snapshot.origin, kept)
         if kept:
             stats.inc_value("norobots/crawl_delay/kept")
             stats.max_value("norobots/crawl_delay/longest", kept)
@@ -131,11 +131,7 @@ class SlotDelays:
         self._brought[request] = question.origin, min(asked, self._longest)
 
     def use_slot_of_host(self, request: Request) -> None:
-        """Let a request be sent in the slot of its host, unless the user has chosen another slot.
-
-        Scrapy sends a redirected request in the slot of the first host, which does not keep the delay of the
-        second.
-        """
+        """Let a redirected request be sent in the slot of its new host, unless the user has chosen a slot."""
         if "redirect_urls" in request.meta and has_slot_of_host(request):
             del request.meta["download_slot"]
 
@@ -208,10 +204,7 @@ class SlotDelays:
 
 
 def _count_from_now(slot: Any) -> None:
-    """Start the `Crawl-delay` of a slot again now.
-
-    The slot's own delay is still counted from the last request. It decides if it is longer than the
-    `Crawl-delay`, even if Scrapy chooses the shortest possible one.
-    """
+    """Start the `Crawl-delay` of a slot again now."""
+    # The slot's own delay is still counted from the last request, even if Scrapy chooses the shortest one.
     longer = max(0.0, least_own_delay(slot) - crawl_delay_of(slot))
     slot.lastseen = max(slot.lastseen, now() - longer)

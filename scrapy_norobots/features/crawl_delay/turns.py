@@ -17,7 +17,7 @@ from scrapy import signals
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import crawl_delay_of, now
-from scrapy_norobots.scrapy_api.log import CrawlLog
+from scrapy_norobots.scrapy_api.log import crawl_log
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import error_text, without_password
@@ -33,28 +33,19 @@ logger = logging.getLogger(__name__)
 _TIMEOUT = 1.0
 _PAUSE = 5.0
 
-# How long after the beginning of its turn a request may be sent, as a fraction of the delay; and if the last
-# turn was missed, which costs a whole delay.
-_WINDOW, _WINDOW_IF_SLOW = 0.025, 1.0
-# How long a request may be on its way to the site, as a fraction of the delay.
-_ON_THE_WAY = 0.1
-# A shorter delay counts as this long, in seconds: the window must not end before Redis answers, and the
-# request is sent.
+# As fractions of the delay: how long after the beginning of its turn a request may be sent; the same if the
+# last turn was missed, which costs a whole delay; how long a request may be on its way to the site; and how
+# far ahead a turn may be: farther ones have other causes, such as a wrong clock.
+_WINDOW, _WINDOW_IF_SLOW, _ON_THE_WAY, _AHEAD = 0.025, 1.0, 0.1, 10
+# A shorter delay counts as this long, in seconds: the window must not end before the request is sent.
 _SHORTEST = 1.0
-
-# How far ahead a turn may be, as a multiple of the delay. Farther ones have other causes, such as a wrong
-# clock.
-_AHEAD = 10
 
 # The shortest and the longest pause between two looks at a slot whose turn Redis has not given yet.
 _LOOK_MIN, _LOOK_MAX = 0.002, 0.1
 
 
 class FleetTurns:
-    """What the turns of all slots of one crawl share: Redis, and whether it works.
-
-    Raises `ValueError` if the store is not a Redis server.
-    """
+    """What the turns of all slots share: Redis, and whether it works. Raises `ValueError` if it is none."""
 
     def __init__(self, crawler: Crawler, store: str) -> None:
         self.crawler = crawler
@@ -66,12 +57,11 @@ class FleetTurns:
             raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
         self.turns: WeakSet[Turn] = WeakSet()
         self.round_trip = self.off_until = 0.0
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self.has_failed = False
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def fail(self, exc: Exception) -> None:
-        """Leave Redis alone for a while."""
         self.off_until = now() + _PAUSE
         if not self.has_failed:
             self._log(
@@ -92,10 +82,7 @@ class FleetTurns:
 
 
 class Turn:
-    """The turns of one slot for a site: the times between which it may send.
-
-    `not_before` is the earliest time of the first turn, by `now`.
-    """
+    """The turns of one slot for a site; `not_before` is the earliest time of the first, by `now`."""
 
     def __init__(self, fleet: FleetTurns, site: str) -> None:
         self._fleet = fleet

@@ -28,7 +28,7 @@ from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import CrawlLog, spider_name
+from scrapy_norobots.scrapy_api.log import crawl_log, spider_name
 from scrapy_norobots.settings import Config, Section, error, setting
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
@@ -75,7 +75,7 @@ class Evidence:
         self._is_required = evidence.required
         self._closing: Deferred[None] | None = None
         self._has_logged_loss = False
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._folder = expand("NOROBOTS_EVIDENCE", evidence.folder, crawler.spider, events.started)
         try:
             from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra

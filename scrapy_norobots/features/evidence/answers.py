@@ -1,10 +1,10 @@
 """The answers to requests for robots.txt as records of a WARC 1.1 file (ISO 28500:2017), written and read.
 
-A `response` record holds an answer as Scrapy received it: the status, the headers, and the body with its
-Content-Encoding. A 304 that renews a copy is a `revisit`. A download without an answer is a `metadata`
-record. A copy from a store is a `response` with the date of its download; a store keeps some headers only.
-The record's fields `Norobots-Origin` and, where the body was judged, `Norobots-Body-Digest` link it with
-decisions. Whatever a URL or a header contains, it stays in its own line of the record.
+A `response` record holds an answer as Scrapy received it, with its Content-Encoding. A 304 that renews a copy
+is a `revisit`. A download without an answer is a `metadata` record. A copy from a store is a `response` with
+the date of its download; a store keeps some headers only. The record's fields `Norobots-Origin` and, where
+the body was judged, `Norobots-Body-Digest` link it with decisions. Whatever a URL or a header contains, it
+stays in its own line of the record.
 """
 
 from __future__ import annotations
@@ -134,11 +134,7 @@ def _head(protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) ->
 
 
 class Stored(NamedTuple):
-    """What an audit needs of one WARC record.
-
-    `fields` are its WARC fields. `status` is None if it has no answer. `body` is the file by which pages are
-    judged, if the record has it.
-    """
+    """What an audit needs of one WARC record: its fields, the status of the answer, and what was judged."""
 
     fields: Mapping[str, str]
     status: int | None
@@ -146,10 +142,7 @@ class Stored(NamedTuple):
 
 
 def read_record(member: bytes, body_max: int) -> Stored:
-    """Read the WARC record of a gzip member, whose body has at most `body_max` bytes after decompression.
-
-    Raises `DamagedError`, with the reason, if it is none or contradicts itself.
-    """
+    """Read the record of a gzip member, whose body may have `body_max` bytes; or raise `DamagedError`."""
     try:
         return _stored(member, body_max)
     except Exception as exc:  # warcio may raise anything for what is not a record

@@ -3,10 +3,9 @@
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
 time. The file of this answer, read by the parsers of the crawl, or its status, judged by the policy of the
-crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, if it is
-not before that of the answer, `robot` and `requested`. Overridden requests cannot be judged, nor can texts
-that are cut. Whoever changes evidence can compute all digests anew, unless the head of the run was kept
-elsewhere.
+crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, `robot`
+and `requested`. Overridden requests cannot be judged, nor can texts that are cut. Whoever changes evidence
+can compute all digests anew, unless the head of the run was kept elsewhere.
 """
 
 from __future__ import annotations
@@ -98,9 +97,8 @@ class Audit:
         """Read all files, and yield what is wrong."""
         found = set()
         suffixes = fields.DECISIONS_SUFFIX, fields.WARC_SUFFIX
-        for run in sorted(
-            {str(one).removesuffix(suffixes[0]).removesuffix(suffixes[1]) for one in self._files}
-        ):
+        runs = {str(one).removesuffix(suffixes[0]).removesuffix(suffixes[1]) for one in self._files}
+        for run in sorted(runs):
             paths = [Path(run + suffix) for suffix in suffixes]
             if missing := [path.name for path in paths if not path.is_file()]:
                 yield from (Problem(name, "is missing, or not a file", is_readable=False) for name in missing)
@@ -170,8 +168,8 @@ class _Run:
         finally:
             self._answers.close()
         if not self._is_closed:
-            text = f"ended without a closing line (killed?); its head is {self._file.head()}"
-            yield Problem(self._name, text)
+            head = self._file.head()
+            yield Problem(self._name, f"ended without a closing line (killed?); its head is {head}")
         if rest := os.fstat(self._warc.fileno()).st_size - self._warc.tell():
             yield Problem(self._warc.title, f"{rest:,} bytes are after its last record that has a line")
 
@@ -181,9 +179,7 @@ class _Run:
         try:
             while line := unpacked.readline(fields.LINE_MAX):
                 if not line.endswith(b"\n"):
-                    raise DamagedError(
-                        f"has a line without an end, or of more than {fields.LINE_MAX:,} bytes"
-                    )
+                    raise DamagedError(f"has a line that does not end within {fields.LINE_MAX:,} bytes")
                 yield line
         except (OSError, zlib.error) as exc:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
@@ -210,7 +206,6 @@ class _Run:
             raise DamagedError(f"{text}; the rest was not read") from exc
 
     def _open(self, facts: Mapping[str, Any], number: int) -> Iterator[str]:
-        """Read the settings of the crawl."""
         if number != 1 or "opens" not in facts:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
@@ -231,7 +226,6 @@ class _Run:
             yield f"the run was renamed: its name was {facts['opens']!r}"
 
     def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Read the next record of the WARC file, and yield what is wrong with it."""
         place, length = f"{self._warc.title}: byte {self._warc.tell():,}", facts["length"]
         # What cannot be compressed becomes a little larger.
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
@@ -260,7 +254,6 @@ class _Run:
             self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Check the closing line."""
         self._is_closed, lost = True, int(facts["lost"])
         again = fields.closing_line(self._name, lost, self._digest.hexdigest())
         if again != line:

@@ -24,7 +24,7 @@ import scrapy
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on, strict_reading
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
@@ -46,11 +46,10 @@ VERDICTS = ("allowed", "forbidden", UNREACHABLE, OVERRIDDEN)
 # Longer texts are cut in a line, so that no line has more than LINE_MAX bytes.
 TEXT_MAX = 16 * 1024
 LINE_MAX = 4 * 1024 * 1024
-
-_CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
-
 # More bytes than the headers of a record have, those of WARC and of HTTP.
 HEADERS_MAX = 2 * 1024 * 1024
+
+_CREDENTIALS = re.compile(r"^([^/?#]*://)[^/?#]*@")
 
 # What decisions depend on besides the settings.
 VERSIONS = {
@@ -116,10 +115,8 @@ def uri_of(url: str) -> str:
 
 @lru_cache(maxsize=1_000)  # one answer decides about many pages
 def date_of(time: float) -> str:
-    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date).
-
-    Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
-    """
+    """Return seconds since the epoch as a date in UTC, to the microsecond (WARC 1.1, WARC-Date)."""
+    # Times before 1970 or after 9999, which only a damaged store has, become the nearest valid date.
     date = datetime.fromtimestamp(min(max(time, 0.0), 253_402_300_799.0), timezone.utc)
     return f"{date.isoformat(timespec='microseconds')[:-6]}Z"
 
@@ -130,12 +127,10 @@ def time_of(date: str) -> float:
 
 
 class Made(NamedTuple):
-    """A decision, as it is made.
+    """A decision, as it is made: `url` is checked, by the name or whole User-Agent header `robot`.
 
-    `url` is checked, and `requested` is sent; they differ if the request has `norobots_url`. `robot` is the
-    name or whole User-Agent header by which it was made. If the request is dropped, there is a `decision`,
-    and an `access` unless the URL has no origin. There is neither if the request needs no robots.txt, which
-    `exemption` explains, or if robots.txt was overridden.
+    If the request is dropped, there is a `decision`, and an `access` unless the URL has no origin. There is
+    neither if the request needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
     """
 
     time: float
@@ -196,22 +191,20 @@ def _basis(
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
-    """Return the verdict, the reason and the parsers.
-
-    Users' parsers are not asked why a request passes: they belong to the crawl's thread.
-    """
+    """Return the verdict, the reason and the parsers."""
     access, decision, reason = made.access, made.decision, made.exemption
+    verdict, parser = "allowed", None
     if decision is not None:
-        if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
-            parser = decision.parser or StrictRobotParser.__name__
-            return decision.verdict.value, decision.reason.name.lower(), parser
-        return UNREACHABLE, decision.reason.name.lower(), None
-    if access is None:
-        name = "dont_obey_robotstxt" if reason is None else reason.name.lower()
-        return OVERRIDDEN if reason is None else "allowed", name, None
-    robots = access if access.rules is None else strict_reading(access.rules)
-    reason = Reason.PARSER if robots is None else robots.decide(made.url, made.robot).reason
-    return "allowed", reason.name.lower(), ", ".join(parser_names(access.rules)) or None
+        verdict, reason = UNREACHABLE, decision.reason
+        if reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
+            verdict, parser = decision.verdict.value, decision.parser or StrictRobotParser.__name__
+    elif access is not None and access.rules is not None:
+        reason, parser = Reason.NO_RULE_MATCHES, ", ".join(parser_names(access.rules))
+    elif access is not None:
+        reason = Reason.ERROR if access.snapshot.status is None else Reason.STATUS
+    elif reason is None:
+        return OVERRIDDEN, "dont_obey_robotstxt", None
+    return verdict, reason.name.lower(), parser
 
 
 def _shown(url: str) -> str:

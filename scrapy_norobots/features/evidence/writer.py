@@ -1,11 +1,10 @@
 """`Writer`: a thread that writes evidence, so that the crawl never waits for a disk.
 
-`put` appends to a queue. The thread empties it every half a second and flushes what it has written as
-complete gzip members, so that a killed process leaves files that can be read, and loses at most what is
-younger than a second. A record of the WARC file comes before its line, and its line before the decisions that
-depend on it. The queue is bounded by the memory that its records take. If the disk is too slow for the crawl,
-records that find no room are lost and counted. The first error ends the thread. A run that was written to its
-end has a closing line.
+`put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
+a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
+the WARC file comes before its line, and its line before the decisions that depend on it. If the disk is too
+slow for the crawl, records that find no room in the queue are lost and counted. The first error ends the
+thread. A run that was written to its end has a closing line.
 """
 
 from __future__ import annotations
@@ -26,12 +25,6 @@ from scrapy_norobots.features.evidence import answers, fields
 
 # How often the queue is emptied, in seconds.
 _PAUSE = 0.5
-
-# How many bytes the records that wait may take; and about how many a decision takes without its URLs, or an
-# answer without its body.
-QUEUE_MAX = 64 * 1024 * 1024
-DECISION_SIZE = 500
-_ANSWER_SIZE = 2_000
 
 
 class _File(FileIO):
@@ -56,9 +49,9 @@ class Writer:
     """
 
     def __init__(
-        self, folder: Path, run: str, settings: fields.Settings, *, queue_max: int = QUEUE_MAX
+        self, folder: Path, run: str, settings: fields.Settings, queue_max: int = 64 * 1024 * 1024
     ) -> None:
-        """Open the files and start the thread; raise `OSError` if that cannot be done."""
+        """Open the files and start the thread; records that wait may take `queue_max` bytes."""
         self.error: Exception | None = None
         self._queue: deque[answers.Answer | fields.Made] = deque()
         self._queue_max = queue_max
@@ -108,7 +101,6 @@ class Writer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread has ended."""
         return not self._thread.is_alive()
 
     def _work(self) -> None:
@@ -166,6 +158,6 @@ class Writer:
 def _size_of(record: answers.Answer | fields.Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
     if isinstance(record, fields.Made):
-        return DECISION_SIZE + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
+        return 500 + sys.getsizeof(record.url) + sys.getsizeof(record.requested)
     response = record.response
-    return _ANSWER_SIZE + 2 * len(response.url) + len(response.body) + len(record.judged or b"")
+    return 2_000 + 2 * len(response.url) + len(response.body) + len(record.judged or b"")

@@ -27,31 +27,27 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 import twisted
-from scrapy import signals
+from scrapy import Request, Spider, signals
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Core, Events, Load
-from scrapy_norobots.exceptions import RobotsUnreachable
+from scrapy_norobots.events import Core, Events, Load, Origins
+from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
-from scrapy_norobots.rules.access import AccessKind
+from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
-from scrapy_norobots.scrapy_api.log import CrawlLog, Named, spider_name
+from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
 from scrapy_norobots.settings import DEFAULTS, error, read
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.values import expand
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_norobots.events import Origins
-    from scrapy_norobots.exceptions import RobotsForbidden
-    from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Reason
 
@@ -62,9 +58,6 @@ _ROWS_MAX = 10_000
 
 # A body of at most this many bytes is examined within about 2 ms, and needs no thread.
 _SMALL = 1024
-
-# After how many seconds, at most, the log first says what waits.
-_SOON = 10.0
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.
 _SECRET = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
@@ -84,8 +77,7 @@ class CrawlReport:
         self._stats = crawler.stats
         self._config = config
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
-        self._purposes = read(crawler.settings, "NOROBOTS_PURPOSES")
-        self._log = CrawlLog(crawler, logger)
+        self._log = crawl_log(crawler, logger)
         self._started = events.started
         # Each file with its renderer. The shell has no spider at this point, and no crawl to report.
         self._files = [
@@ -95,21 +87,22 @@ class CrawlReport:
         ]
         # What the log names: sites without fresh rules; files with lines without effect that were meant for
         # the robots of this crawl, and others; dropped start requests.
-        self._without_rules, self._with_ineffective, self._with_harmless = Named(), Named(), Named()
-        self._start_drops = Named()
+        self._without_rules, self._with_typos, self._with_harmless, self._start_drops = (
+            Named() for _ in range(4)
+        )
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
-        self._stop_saying: Callable[[], object] | None = None
+        self._stop_saying: Callable[[], object] = lambda: None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
         events.opened.connect(self._open)
         if self._interval > 0:
-            crawler.signals.connect(self._say_soon, signals.spider_opened)
+            crawler.signals.connect(self._say_what_waits, signals.spider_opened)
         events.loaded.connect(self._load)
         events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
         events.dropped.connect(self._drop)
         events.exempt.connect(self._exempt)
         events.crawl_delay_kept.connect(counters.add_crawl_delay)
-        events.usage_stated.connect(lambda origin, stated: counters.add_usage(origin, stated, self._purposes))
+        events.usage_refused.connect(counters.add_refusal)
         events.wait.connect(self._wait)
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
@@ -129,7 +122,15 @@ class CrawlReport:
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
-            self._log_ineffective(access, examined)
+            # A decision of this crawl may differ from what the site meant, or not.
+            level, named = (
+                (logging.WARNING, self._with_typos)
+                if TYPOS in examined.marks
+                else (logging.INFO, self._with_harmless)
+            )
+            level = named.level(access.snapshot.origin, level)
+            url = printable(access.snapshot.url)
+            self._log(level, "%s has lines without effect: %s.", url, examined.text)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
@@ -137,9 +138,16 @@ class CrawlReport:
     def _drop(
         self, request: Request, _url: str, _robot: str | bytes, error: RobotsForbidden, access: Access | None
     ) -> None:
-        self._counters.drop(error.decision, access)
-        has_no_rules = isinstance(error, RobotsUnreachable)
-        self._log_drop(request, error, is_news=access is None or not has_no_rules)
+        decision, has_no_rules = error.decision, isinstance(error, RobotsUnreachable)
+        self._counters.drop(decision, access)
+        level = logging.DEBUG
+        # The user asked for a start request, and the crawl may do nothing else. The log already has a line
+        # about a site without rules.
+        if request.meta.get("is_start_request") and (access is None or not has_no_rules):
+            level = self._start_drops.level(request.url, logging.WARNING)
+        verdict = "dropped" if has_no_rules else "forbidden by robots.txt"
+        said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
+        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), decision.why)
         if self._config.dry_run:
             self._stats.inc_value("norobots/would_drop")
             return
@@ -147,22 +155,19 @@ class CrawlReport:
         if has_no_rules:
             self._stats.inc_value("norobots/unreachable")
             return
-        parser = error.decision.parser or StrictRobotParser.__name__
+        parser = decision.parser or StrictRobotParser.__name__
         self._stats.inc_value(f"norobots/forbidden_by/{parser}")
-        if error.decision.decided_for:
-            self._stats.inc_value(f"norobots/forbidden_for/{error.decision.decided_for}")
-
-    def _count(self, stat: str) -> None:
-        """Count a request in the stats, and under the last part of the stat's name in the summary."""
-        self._counters.requests[stat.rpartition("/")[2]] += 1
-        self._stats.inc_value(stat)
+        if decision.decided_for:
+            self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
     def _exempt(self, _request: Request, _url: str, _robot: str | bytes, reason: Reason | None) -> None:
         if reason is None:
-            self._count("norobots/overridden")
+            self._counters.requests["overridden"] += 1
+            self._stats.inc_value("norobots/overridden")
 
     def _wait(self, request: Request, what: str) -> None:
-        self._count(f"norobots/retry/{what}")
+        self._counters.requests[what] += 1
+        self._stats.inc_value(f"norobots/retry/{what}")
         if what == "waited":
             self._log(logging.DEBUG, "Waits for a closed site: %s", without_userinfo(str(request)))
         elif what == "no_room" and self._counters.requests[what] == 1:
@@ -184,38 +189,32 @@ class CrawlReport:
         level = logging.INFO if origin in self._without_rules else logging.DEBUG
         self._log(level, "%s: requests to %s %s", access.detail, printable(str(origin)), what)
 
-    def _say_soon(self) -> None:
-        self._stop_saying = compat.call_later(min(self._interval, _SOON), self._say_what_waits)
-
     def _say_what_waits(self) -> None:
-        """Log now and then, as often as Scrapy logs its own numbers, what waits for how long."""
+        """Log what waits for how long, as often as Scrapy logs its own numbers."""
+        self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
         waits = self._waits()
         if waits is not None and waits.requests:
-            sites = []
-            if closed := waits.closed_sites:
-                sites.append("1 site is closed" if closed == 1 else f"{closed} sites are closed")
-            if loading := waits.loading_sites:
-                several = "1 site" if loading == 1 else f"{loading} sites"
-                sites.append(f"robots.txt of {several} is being downloaded")
-            what = "1 request waits" if waits.requests == 1 else f"{waits.requests} requests wait"
-            when = "" if waits.next_try is None else f", next try in {math.ceil(waits.next_try)} s"
-            self._log(logging.INFO, "%s, %s%s", ", ".join(sites), what, when)
-        self._stop_saying = compat.call_later(self._interval, self._say_what_waits)
+            when = "" if waits.next_try is None else f" (next try in {math.ceil(waits.next_try)} s)"
+            self._log(
+                logging.INFO,
+                "Requests that wait: %d; closed sites: %d%s; robots.txt files being downloaded: %d",
+                waits.requests,
+                waits.closed_sites,
+                when,
+                waits.loading_sites,
+            )
 
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
-        if self._stop_saying is not None:
-            self._stop_saying()
+        self._stop_saying()
         listings: list[Listing] = []
-        try:
-            if self._files:
-                # The files of most interest, while they are in memory.
-                origins = self._counters.of_most_interest()
-                accesses = list(filter(None, map(all_origins.latest, origins)))
-                work = partial(list_files, accesses, robot, self._counters.drops())
-                listings = await compat.in_thread(self._thread, work)
-        finally:
-            self._thread.shutdown(wait=False)
+        if self._files:
+            # The files of most interest, while they are in memory.
+            origins = self._counters.of_most_interest()
+            accesses = list(filter(None, map(all_origins.latest, origins)))
+            work = partial(list_files, accesses, robot, self._counters.drops())
+            listings = await compat.in_thread(self._thread, work)
+        self._thread.shutdown(wait=False)
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
@@ -260,28 +259,9 @@ class CrawlReport:
             level = self._without_rules.level(origin, level)
         self._log(level, "%s: requests to %s %s%s%s", access.detail, printable(str(origin)), what, why, again)
 
-    def _log_drop(self, request: Request, error: RobotsForbidden, *, is_news: bool) -> None:
-        """Log a drop. `is_news` is false for a site without rules, of which the log has a line."""
-        level = logging.DEBUG
-        if is_news and request.meta.get("is_start_request"):
-            # The user asked for this URL, and the crawl may do nothing else.
-            level = self._start_drops.level(request.url, logging.WARNING)
-        verdict = "dropped" if isinstance(error, RobotsUnreachable) else "forbidden by robots.txt"
-        said = f"Would be {verdict}" if self._config.dry_run else verdict.capitalize()
-        self._log(level, "%s: %s (%s)", said, without_userinfo(str(request)), error.decision.why)
-
-    def _log_ineffective(self, access: Access, examined: Examined) -> None:
-        """Log lines without effect: a WARNING if a decision of this crawl may differ from what is meant."""
-        origin, url = access.snapshot.origin, printable(access.snapshot.url)
-        if TYPOS in examined.marks:
-            level = self._with_ineffective.level(origin, logging.WARNING)
-        else:
-            level = self._with_harmless.level(origin, logging.INFO)
-        self._log(level, "%s has lines without effect: %s.", url, examined.text)
-
 
 def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dict[str, Any]:
-    """Return how a crawl was set, without secrets; `robot` is that of requests without one of their own."""
+    # Without secrets; `robot` is that of requests without one of their own.
     given = {name: settings.get(name, DEFAULTS[name]) for name in DEFAULTS}
     changed = {name: value for name, value in given.items() if value not in (DEFAULTS[name], None, "")}
     return {
@@ -299,7 +279,6 @@ def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dic
 
 
 def _shown(value: object) -> str:
-    """Return a value as text, with what may be a secret in a URL replaced."""
     text = str(value)
     return printable(_SECRET.sub("***", text) if "://" in text else text)
 
@@ -341,7 +320,6 @@ def _write(path: Path, data: bytes, started: datetime) -> Path:
 
 
 def _reserve(path: Path, started: datetime) -> bool:
-    """Create a file to reserve the path; return False if a report of another crawl is there."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
@@ -356,9 +334,5 @@ def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
     try:
         temporary.write_bytes(data)
         yield temporary
-    except OSError as exc:
-        if exc.filename == str(temporary):
-            exc.filename = str(path)  # the user knows no other
-        raise
     finally:
         temporary.unlink(missing_ok=True)

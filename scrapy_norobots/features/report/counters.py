@@ -9,23 +9,15 @@ is safe on a terminal. This module reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, TYPOS, Examined
-from scrapy_norobots.rules.access import NOT_NOW
+from scrapy_norobots.events import Load
+from scrapy_norobots.features.report.listing import DIFFER, PATTERNS, TYPOS, Examined, Listing
+from scrapy_norobots.rules.access import NOT_NOW, Access
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.decision import printable
-
-if TYPE_CHECKING:
-    from scrapy_norobots.events import Load
-    from scrapy_norobots.features.report.listing import Listing
-    from scrapy_norobots.rules.access import Access
-
-# A report, as `facts_of` makes it; its `crawl` describes the crawl: generator, spider, times, and so on.
-Facts: TypeAlias = dict[str, Any]
 
 # How many causes of drops are counted separately, and how many rules are in the data.
 _CAUSES_MAX = 5_000
@@ -99,11 +91,10 @@ class Cause(NamedTuple):
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
         origin = "" if access is None else str(access.snapshot.origin)
-        line, value = decision.rule or (
-            0,
-            f"as read by {decision.parser}" if decision.parser else decision.why,
-        )
-        if access is not None and access.rules is None:
+        line, value = decision.rule or (0, f"as read by {decision.parser}")
+        if access is None:
+            value = decision.why
+        elif access.rules is None:
             value = str(Outcome.of(access))
         text = f"Disallow: {value}" if decision.reason is Reason.RULE else value
         return cls(origin, line, value[:_TEXT_MAX], text[:_TEXT_MAX], decision.decided_for)
@@ -137,12 +128,10 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True)
 class OriginRow:
-    """The row of one origin: its last outcome, and counts of requests.
+    """The row of one origin: its last outcome, the time of its slowest load, and counts of requests.
 
-    `seconds` is the time of its slowest load, `source` the source of its last load (empty if the origin had
-    no row then), `requests` the number of requests that were checked, and `dropped` how many of these were
-    dropped. `crawl_delay` is the Crawl-delay that the crawl keeps, in seconds, or 0. `ignored_lines`,
-    `findings` and `marks` are those of `Examined`; `marks` may have `REFUSALS` too.
+    `source` is the source of its last load, empty if the origin had no row then. `ignored_lines`, `findings`
+    and `marks` are those of `Examined`; `marks` may have `REFUSALS` too.
     """
 
     outcome: Outcome
@@ -173,17 +162,14 @@ class Counters:
         """Keep at most `rows_max` rows, which may be 0."""
         self.requests: Counter[str] = Counter()
         self.outcomes: Counter[Outcome] = Counter()  # of origins
-        self.sources: Counter[str] = Counter()
-        self.files: Counter[str] = Counter()  # that have lines without effect, or a Crawl-delay
-        self.usage: Counter[str] = Counter()
         self.marks: Counter[str] = Counter()
+        self.faulty_files = 0
         self.causes: Counter[Cause] = Counter()
         self.dropped: Counter[str] = Counter()  # requests, by the mark of their origin
-        self.longest: dict[str, tuple[float, Origin]] = {}
         self.rows: dict[Origin, OriginRow] = {}
         self._rows_max = rows_max
 
-    def load(self, event: Load, examined: Examined = NOTHING) -> None:
+    def load(self, event: Load, examined: Examined) -> None:
         """Count a load of an origin, and what was found in its file."""
         origin, outcome = event.access.snapshot.origin, Outcome.of(event.access)
         row = self.rows.get(origin)
@@ -192,32 +178,25 @@ class Counters:
         elif event.previous is not None:
             self.outcomes[Outcome.of(event.previous)] -= 1
         self.outcomes[outcome] += 1
-        self.sources[event.source] += 1
         if event.is_new:
             self.marks.update(examined.marks)
-            self.files["faulty"] += examined.lines > 0
-        self._compare("load", event.seconds, origin)
+            self.faulty_files += examined.lines > 0
         row = row or self._new_row(event.access)
         row.outcome, row.detail = outcome, event.access.detail[:_TEXT_MAX]
         row.source, row.seconds = event.source, max(row.seconds, event.seconds)
         row.ignored_lines, row.findings = examined.lines, examined.kinds
         row.marks = examined.marks | (row.marks & {REFUSALS})
 
-    def add_crawl_delay(self, origin: Origin, seconds: float, is_new: bool) -> None:
-        """Count the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
+    def add_crawl_delay(self, origin: Origin, seconds: float) -> None:
+        """Note the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
         if origin in self.rows:
             self.rows[origin].crawl_delay = seconds
-        if seconds:
-            self.files["crawl_delay"] += is_new
-            self._compare("crawl_delay", seconds, origin)
 
-    def add_usage(self, origin: Origin, stated: Iterable[str], obeyed: Sequence[str]) -> None:
-        """Count what an origin states about the use of its pages; purposes that are `obeyed` are known."""
-        self.usage.update(stated)
-        if {said for said in stated if said.startswith(_REFUSAL)} - {_REFUSAL + each for each in obeyed}:
-            self.marks[REFUSALS] += 1
-            if origin in self.rows:
-                self.rows[origin].marks |= {REFUSALS}
+    def add_refusal(self, origin: Origin) -> None:
+        """Count an origin that refuses a use of its pages, which the crawl does not obey."""
+        self.marks[REFUSALS] += 1
+        if origin in self.rows:
+            self.rows[origin].marks |= {REFUSALS}
 
     def add_pass(self, origin: Origin) -> None:
         """Count a request that passed."""
@@ -250,78 +229,60 @@ class Counters:
         """Return the origins that have a row, those of most interest first."""
         return sorted(self.rows, key=lambda origin: self.rows[origin].interest, reverse=True)
 
-    def _compare(self, what: str, seconds: float, origin: Origin) -> None:
-        self.longest[what] = max(self.longest.get(what, (0.0, origin)), (seconds, origin))
-
     def _new_row(self, access: Access) -> OriginRow:
         """Return a row, and keep it if there may be rows; the least interesting tenth makes room for it."""
         row = OriginRow(Outcome.of(access), access.detail[:_TEXT_MAX])
         if len(self.rows) >= self._rows_max:
-            for origin in self.of_most_interest()[self._rows_max * 9 // 10 :]:
-                del self.rows[origin]
+            kept = self.of_most_interest()[: self._rows_max * 9 // 10]
+            self.rows = {origin: self.rows[origin] for origin in kept}
         if self._rows_max:
             self.rows[access.snapshot.origin] = row
         return row
 
 
-def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> Facts:
-    """Return the report of a crawl as plain data, with the listings of robots.txt files."""
-    rows = list(starmap(_row, counters.rows.items()))
-    marks = counters.marks.copy()
-    for outcome, count in counters.outcomes.items():
-        marks[outcome.mark] += count
-    longest = {
-        what: {"origin": printable(str(origin)), "seconds": round(seconds, 3)}
-        for what, (seconds, origin) in counters.longest.items()
-    }
+def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> dict[str, Any]:
+    """Return the report of a crawl as plain data, with the listings of robots.txt files.
+
+    `crawl` describes the crawl: generator, spider, times, and so on.
+    """
+    lost = "would have been dropped" if crawl.get("dry_run") else "dropped"
+    rows = [_row(origin, row) for origin, row in counters.rows.items()]
     origins = counters.outcomes.total()
-    dropped = "would have been dropped" if crawl.get("dry_run") else "dropped"
-    return Facts(
-        crawl=crawl,
-        to_do=_to_do(rows, marks, counters.dropped, dropped),
-        requests={
+    sites, requests = counters.marks.copy(), counters.dropped  # by mark
+    for outcome, count in counters.outcomes.items():
+        sites[outcome.mark] += count
+    return {
+        "crawl": crawl,
+        "to_do": [
+            {
+                "kind": mark,
+                "sites": sites[mark],
+                "requests": requests[mark] or None,
+                "what": f"{what} ({counted(requests[mark], 'request')} {lost})" if requests[mark] else what,
+                "do": do,
+                "docs": DOCS + page,
+                "origins": [row["origin"] for row in rows if mark in row["marks"]],
+            }
+            for mark, (what, do, page) in _ADVICE.items()
+            if sites[mark]
+        ],
+        "requests": {
             name: counters.requests[name]
             for name in ("passed", "dropped", "overridden", "waited", "came_back", "given_up", "left")
         },
-        origins=origins,
-        outcomes=[
+        "origins": origins,
+        "outcomes": [
             {**outcome._asdict(), "text": str(outcome), "origins": count}
             for outcome, count in counters.outcomes.most_common()
             if count
         ],
-        sources=dict(counters.sources.most_common()),
-        slowest=longest.get("load"),
-        crawl_delays={"files": counters.files["crawl_delay"], "longest": longest.get("crawl_delay")},
-        usage=dict(sorted(counters.usage.items())),
-        faulty_files=counters.files["faulty"],
-        rules=_rules(counters.causes)[:_RULES_MAX],
-        dropped_other=counters.requests["dropped"] - counters.causes.total(),
-        rows=sorted(rows, key=lambda row: -row["dropped"]),
-        rows_left_out=max(0, origins - len(rows)),
-        files=list(files),
-    )
-
-
-def _to_do(
-    rows: Sequence[dict[str, Any]], sites: Counter[str], requests: Counter[str], dropped: str
-) -> list[dict[str, Any]]:
-    """Return what to do after a crawl, with the sites behind each entry, as far as they have a row.
-
-    `sites` and `requests` are the numbers of sites, and of requests that they had dropped, for each mark.
-    """
-    return [
-        {
-            "kind": mark,
-            "sites": sites[mark],
-            "requests": requests[mark] or None,
-            "what": f"{what} ({counted(requests[mark], 'request')} {dropped})" if requests[mark] else what,
-            "do": do,
-            "docs": DOCS + page,
-            "origins": [row["origin"] for row in rows if mark in row["marks"]],
-        }
-        for mark, (what, do, page) in _ADVICE.items()
-        if sites[mark]
-    ]
+        "faulty_files": counters.faulty_files,
+        "rules": _rules(counters.causes)[:_RULES_MAX],
+        "dropped_other": counters.requests["dropped"] - counters.causes.total(),
+        "rows": sorted(rows, key=lambda row: -row["dropped"]),
+        "rows_left_out": max(0, origins - len(rows)),
+        "files": list(files),
+    }
 
 
 def counted(number: int, noun: str) -> str:
@@ -330,16 +291,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
-    """Return the causes by rule, over origins; each with its origins, those with most drops first.
-
-    `line` is the number of the line if the rule dropped requests at one origin only.
-    """
+    """Return the causes by rule, over origins; each with its origins, those with most drops first."""
     groups: dict[tuple[str, str], Counter[Cause]] = {}
     for cause, count in causes.most_common():
         groups.setdefault((cause.text, cause.robot), Counter())[cause] = count
     rules = []
     for (text, robot), group in groups.items():
-        line = next(iter(group)).line
+        line = next(iter(group)).line  # of the origin with most drops
         origins = list(dict.fromkeys(printable(cause.origin) for cause in group))
         rules.append(
             {
@@ -355,13 +313,11 @@ def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
 
 
 def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
-    marks = row.marks | {row.outcome.mark}
-    facts = {field: getattr(row, field) for field in OriginRow.__slots__}
-    return facts | {
+    return {field: getattr(row, field) for field in OriginRow.__slots__} | {
         "origin": printable(str(origin)),
         "outcome": str(row.outcome),
         "seconds": round(row.seconds, 3),
         "crawl_delay": round(row.crawl_delay, 3),
-        "marks": sorted(marks - {""}),
+        "marks": sorted((row.marks | {row.outcome.mark}) - {""}),
         "detail": printable(row.detail),
     }

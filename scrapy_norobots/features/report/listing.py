@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_norobots.rules.parser import Rules, is_only_strict, parser_names, strict_reading, verdicts
+from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -63,9 +63,6 @@ _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORE
 
 MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
 
-# Severity, kind, message and hint.
-Note: TypeAlias = tuple[str, str, str, str]
-
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]
 
@@ -109,42 +106,48 @@ class Examined:
             lines.pop()  # it may be cut in two
         text = "\n".join(lines)
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
-        errors = errors_of(findings)
-        record = _record_for(robots, robot) if findings else None
         marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
-        if record is not None and is_only_strict(access.rules):
-            patterns = {one.line for one in findings if one.kind == "wildcard"}
-            marks |= {PATTERNS} if any(line in patterns for line, _ in record.rules) else set()
+        patterns = {one.line for one in findings if one.kind == "wildcard"}
+        if patterns and parser_names(access.rules) == [StrictRobotParser.__name__]:
+            record = _record_for(robots, robot)
+            marks |= {PATTERNS} if record and patterns & {line for line, _ in record.rules} else set()
+        errors = errors_of(findings)
         if not errors:
             return cls(marks=frozenset(marks))
         rules, idle = rules_of(errors, RobotsTxt.parse(text, multivalue=robots.multivalue).records)
-        for name in (robot, *also_robots):
-            for line in _meant_for(name, _record_for(robots, name), lines, set(rules), set(idle)):
-                targets = map(percent_encode, _PATHS.findall(line))
-                forbidden = [access.forbids(access.snapshot.origin, target, name) for target in targets]
-                if not forbidden or not all(forbidden):
-                    marks.add(TYPOS)
-                    break
-        kinds: dict[str, list[Finding]] = {}
-        for finding in errors:
-            kinds.setdefault(finding.kind, []).append(finding)
-        count = len({finding.line for finding in errors} | set(idle))
+        if any(
+            _may_be_fetched(access, line, name)
+            for name in (robot, *also_robots)
+            for line in _meant_for(name, _record_for(robots, name), lines, set(rules), set(idle))
+        ):
+            marks.add(TYPOS)
+        kinds = {
+            kind: [one for one in errors if one.kind == kind]
+            for kind in dict.fromkeys(finding.kind for finding in errors)
+        }
+        lost = len({finding.line for finding in errors} | set(idle))
         details = "; ".join(
             f"{_place(found)}, {quoted(found[0].text.strip())}: {found[0].message.rstrip('.')}"
             for found in kinds.values()
         )
         why = ", so the strict reading allows pages that the site meant to forbid" if idle else ""
-        said = f"{count} {'line' if count == 1 else 'lines'}{why} ({details})"
+        said = f"{lost} {'line' if lost == 1 else 'lines'}{why} ({details})"
         listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
-        return cls(count, listed, said, frozenset(marks))
+        return cls(lost, listed, said, frozenset(marks))
 
 
 NOTHING = Examined()
 
 
 def _record_for(robots: RobotsTxt, robot: str | bytes) -> Record | None:
-    """Return the record of a robot in the strict reading, which is the first."""
-    return robots.decisions("/", robot)[0].record
+    return robots.decisions("/", robot)[0].record  # of the strict reading
+
+
+def _may_be_fetched(access: Access, line: str, robot: str | bytes) -> bool:
+    """Return whether a robot may fetch any of what a line without effect was meant to forbid."""
+    paths = _PATHS.findall(line)
+    origin = access.snapshot.origin
+    return not paths or not all(access.forbids(origin, percent_encode(path), robot) for path in paths)
 
 
 def _meant_for(
@@ -161,14 +164,13 @@ def _meant_for(
     is_group_complete = False
     for number, line in enumerate(lines, 1):
         if is_user_agent(line) or meant_name(line):
-            names = [] if is_group_complete else names
+            name = line.partition("#")[0].partition(":")[2].strip().rstrip("*") or DEFAULT_NAME
+            names = [name] if is_group_complete else [*names, name]
             is_group_complete = False
-            names.append(line.partition("#")[0].partition(":")[2].strip().rstrip("*") or DEFAULT_NAME)
         elif number in rules:
             is_group_complete = True
-            is_for_all = has_default and DEFAULT_NAME in names
-            is_named = any(names_robot(name, folded) for name in names)
-            if number in idle and (not names or is_for_all or is_named):
+            is_for_all = not names or (has_default and DEFAULT_NAME in names)
+            if number in idle and (is_for_all or any(names_robot(name, folded) for name in names)):
                 yield line
 
 
@@ -227,28 +229,21 @@ def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -
         listing["applies"] = [
             [one.line, max(line for line, _ in (*one.user_agents, *one.rules))] for one in records
         ]
-        listing["drops"] = _drops_of(lines, records, drops)
+        counts = {line: 0 for record in records for line, value in record.rules if value}
+        for (line, text), count in drops.items():
+            # The file may have changed during the crawl: lines that it does not have any more are left out.
+            if 0 < line <= len(lines) and text in lines[line - 1]:
+                counts[line] = counts.get(line, 0) + count
+        listing["drops"] = {str(line): count for line, count in sorted(counts.items())}
         listing["differs"] = {str(line): said for line, said in _differences(access, robot, lines)}
         obeyed = {line for line, count in listing["drops"].items() if count} | listing["differs"].keys()
         listing["notes"] = _notes_of(shown, obeyed)
     return listing
 
 
-def _drops_of(lines: list[str], applying: list[Record], drops: Drops) -> dict[str, int]:
-    """Return the counts of the rules of the records that apply, and of other lines that dropped something.
-
-    A file may have changed during the crawl: counts of lines that do not stand in it any more are left out.
-    """
-    counts = {line: 0 for record in applying for line, value in record.rules if value}
-    for (line, text), count in drops.items():
-        if line and line <= len(lines) and text in lines[line - 1]:
-            counts[line] = counts.get(line, 0) + count
-    return {str(line): count for line, count in sorted(counts.items())}
-
-
-def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[Note]]:
-    """Return the notes on lines; lines that another reading obeys have an effect."""
-    notes: dict[str, list[Note]] = {}
+def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[tuple[str, str, str, str]]]:
+    # Each is severity, kind, message and hint. Lines that another reading obeys have an effect.
+    notes: dict[str, list[tuple[str, str, str, str]]] = {}
     errors = errors_of(robots.findings)
     _, idle = rules_of(errors, robots.records)
     faulty = {finding.line for finding in errors}

@@ -20,7 +20,7 @@ from string import Template
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from scrapy_norobots.features.report.counters import DOCS, Facts, counted
+from scrapy_norobots.features.report.counters import DOCS, counted
 from scrapy_norobots.standard.decision import quoted
 
 _LINES_MAX = 15
@@ -64,35 +64,17 @@ def log_text(facts: dict[str, Any]) -> str:
         f"to do: {counted(entry['sites'], 'site')} {entry['what']}: {entry['do']}" for entry in facts["to_do"]
     ]
     lines += to_do or ["to do: nothing"]
-    lines += _details(facts)
+    if facts["faulty_files"]:
+        lines.append(f"files with lines without effect: {facts['faulty_files']}")
     return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines][:_LINES_MAX])
 
 
-def _details(facts: dict[str, Any]) -> list[str]:
-    """Return what else is known of the robots.txt files, in lines."""
-    lines = []
-    if slowest := facts["slowest"]:
-        sources = ", ".join(f"{count} from {source}" for source, count in facts["sources"].items())
-        slow = f"{slowest['origin']} in {slowest['seconds']:.2f} s"
-        lines.append(f"robots.txt loaded: {sources}; slowest: {slow}")
-    if facts["faulty_files"]:
-        lines.append(f"files with lines without effect: {facts['faulty_files']}")
-    delays = facts["crawl_delays"]
-    if longest := delays["longest"]:
-        long = f"{longest['seconds']:g} s at {longest['origin']}"
-        lines.append(f"origins with a Crawl-delay: {delays['files']}; longest: {long}")
-    if facts["usage"]:
-        said = ", ".join(f"{count} {said}" for said, count in facts["usage"].items())
-        lines.append(f"sites that state the use of their pages: {said}")
-    return lines
-
-
-def to_json(facts: Facts) -> str:
+def to_json(facts: dict[str, Any]) -> str:
     """Return a report as JSON, in ASCII."""
     return json.dumps(facts, indent=1) + "\n"
 
 
-def to_html(facts: Facts) -> str:
+def to_html(facts: dict[str, Any]) -> str:
     """Return a report as an HTML page."""
     style, script = _resource("page.css"), _resource("page.js")
     policy = (
@@ -100,6 +82,8 @@ def to_html(facts: Facts) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     crawl, requests = facts["crawl"], facts["requests"]
+    started, finished = (datetime.fromisoformat(crawl[name]) for name in ("started", "finished"))
+    about = f"{started:%Y-%m-%d %H:%M:%S} UTC, took {finished - started}, ended: {crawl['reason']}"
     dropped = "would be dropped" if crawl["dry_run"] else "dropped"
     figures = {
         "sites": facts["origins"],
@@ -133,7 +117,7 @@ def to_html(facts: Facts) -> str:
         data=_json_block(data),
         spider=escape(crawl["spider"]),
         generator=escape(crawl["generator"]),
-        about=escape(_about(crawl)),
+        about=escape(about),
         dry_run='<p class="note">A dry run: nothing was dropped.</p>' if crawl["dry_run"] else "",
         waiting=f'<p class="muted">{_waiting(requests).capitalize()}.</p>' if requests["waited"] else "",
         outcomes=" ".join(
@@ -163,7 +147,7 @@ def to_html(facts: Facts) -> str:
 
 
 # The renderers, by the extension of the file name.
-Renderer: TypeAlias = Callable[[Facts], str]
+Renderer: TypeAlias = Callable[[dict[str, Any]], str]
 RENDERERS: dict[str, Renderer] = {".html": to_html, ".htm": to_html, ".json": to_json}
 
 
@@ -181,7 +165,7 @@ def _json_block(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _groups(facts: Facts) -> list[tuple[str, str, list[int]]]:
+def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     """Return the groups of rows that the page can show: key for links, label, and numbers of the rows."""
     places: dict[str, int] = {}
     outcomes: dict[str, list[str]] = {}
@@ -196,17 +180,11 @@ def _groups(facts: Facts) -> list[tuple[str, str, list[int]]]:
     ]
 
 
-def _about(crawl: dict[str, Any]) -> str:
-    started, finished = (datetime.fromisoformat(crawl[name]) for name in ("started", "finished"))
-    return f"{started:%Y-%m-%d %H:%M:%S} UTC, took {finished - started}, ended: {crawl['reason']}"
-
-
 def _link(key: str, text: str) -> str:
-    """Return a link that shows the rows of a group."""
     return f'<a href="#{escape(urlencode({"show": key}))}">{escape(text)}</a>'
 
 
-def _causes(facts: Facts) -> str:
+def _causes(facts: dict[str, Any]) -> str:
     if not facts["rules"]:
         return "<p>None were.</p>"
     rows = [
@@ -230,7 +208,7 @@ def _folded(tag: str, parts: Sequence[str], count: int, is_open: str = "") -> st
     return f"<{tag}>{first}</{tag}>{rest}"
 
 
-def _setup(facts: Facts) -> str:
+def _setup(facts: dict[str, Any]) -> str:
     crawl = facts["crawl"]
     lines = {
         "Robot": f"{crawl['robot']}; rules are chosen for {crawl['token'] or 'a robot without a name'}",
@@ -243,12 +221,10 @@ def _setup(facts: Facts) -> str:
         f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
         for name, text in lines.items()
     ]
-    rows += [f'<tr><td colspan="2" class="site">{escape(text)}</td></tr>' for text in _details(facts)]
     return "".join(rows)
 
 
 def _waiting(requests: dict[str, int]) -> str:
-    """Return the numbers of the requests that waited, in words."""
     return (
         f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
         f"given up: {requests['given_up']}, left at the end: {requests['left']}"
@@ -256,5 +232,4 @@ def _waiting(requests: dict[str, int]) -> str:
 
 
 def _for_robot(cause: dict[str, Any]) -> str:
-    """Return the robot of a cause in words; empty if it is the crawl's own."""
     return f", for {quoted(cause['robot'])}" if cause["robot"] else ""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.events import Core, Events, Load
@@ -27,6 +27,7 @@ from scrapy_norobots.features.usage.statements import (
     META,
     NOAI,
     NOIMAGEAI,
+    PURPOSES,
     TDM_POLICY,
     TDM_RESERVATION,
     Statement,
@@ -44,21 +45,15 @@ from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.meta import terms_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.settings import Config
 
 
-# The headers with a list of words, and those with one value, by kind.
-_LISTS = {CONTENT_USAGE: "Content-Usage", CONTENT_SIGNAL: "Content-Signal"}
-_FIELDS = {
-    TDM_RESERVATION: "tdm-reservation",
-    TDM_POLICY: "tdm-policy",
-}
-_TAGS = frozenset(_FIELDS.values())
-_TERMS = (NOAI, NOIMAGEAI)
+# The headers with a list of words, and those with one value, which META tags may have too.
+_LISTS = (CONTENT_USAGE, CONTENT_SIGNAL)
+_TAGS = (TDM_RESERVATION, TDM_POLICY)
 
 # What a page with one of the tags contains; in UTF-16, with null bytes between the characters.
 _TAG = re.compile(rb"<meta[^<]*(?:tdm-|noai|noimageai)", re.IGNORECASE)
@@ -131,11 +126,11 @@ class Usage:
         statements = _statements_of(event.access)
         if statements is None or not event.is_new:
             return
-        said = stated(statements.all)
-        for each in said:
+        for each in stated(statements.all):
             self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
-        if said:
-            self._events.usage_stated.send(event.access.snapshot.origin, frozenset(said))
+        not_obeyed = [purpose for purpose in PURPOSES if purpose not in statements.purposes]
+        if any(one.says(purpose) is False for one in statements.all for purpose in not_obeyed):
+            self._events.usage_refused.send(event.access.snapshot.origin)
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""
@@ -184,24 +179,27 @@ class PageUsage:
 
 def read_page(response: Response, robot: str | bytes) -> tuple[Statement, ...]:
     """Return what the headers and the META tags of a response state; of at most 1,000 tags."""
-    found = tuple(_of_headers(response, robot))
+    tags: list[tuple[str, str]] = []
     if isinstance(response, HtmlResponse) and _TAG.search(response.body.replace(b"\0", b"")):
-        tags = islice(meta_tags(root_of(response)), _TAGS_MAX)
-        found += tuple(_of_tags(list(tags), robot))
-    return found
+        tags = list(islice(meta_tags(root_of(response)), _TAGS_MAX))
+    return (*_of_headers(response, robot), *_of_tags(tags, robot))
 
 
 def _of_headers(response: Response, robot: str | bytes) -> Iterator[Statement]:
-    for kind, name in {**_LISTS, **_FIELDS}.items():
-        values = _values(response, name)
+    for kind in (*_LISTS, *_TAGS):
+        values = _values(response, kind)
         # Several lines with lists are one value (RFC 9651, 4.2).
         for value in [", ".join(values)] if kind in _LISTS and values else values:
-            yield read(kind, HEADER, f"{name}: {value}", value)
+            yield read(kind, HEADER, f"{kind}: {value}", value)
     for value in _values(response, "Link"):
         for link in _LINK.finditer(value):
             relations = " ".join("".join(found) for found in _REL.findall(link[2]))
             if "license" in relations.lower().split():  # the other links of the header may be long
-                yield read(LICENSE, HEADER, f"Link: {link[0]}", _absolute(response.url, link[1]))
+                try:
+                    url = urljoin(without_userinfo(response.url), link[1].strip())
+                except ValueError:
+                    url = link[1]
+                yield read(LICENSE, HEADER, f"Link: {link[0]}", url)
     yield from _of_terms(HEADER, terms_of(robot, (), _values(response, "X-Robots-Tag")))
 
 
@@ -215,17 +213,9 @@ def _of_tags(tags: Sequence[tuple[str, str]], robot: str | bytes) -> Iterator[St
 
 def _of_terms(source: str, asked: Sequence[tuple[set[str], str]]) -> Iterator[Statement]:
     for terms, text in asked:
-        for term in _TERMS:
-            if term in terms:
-                yield read(term, source, text, "")
+        for term in sorted(terms & {NOAI, NOIMAGEAI}):
+            yield read(term, source, text, "")
 
 
 def _values(response: Response, name: str) -> list[str]:
     return [value.decode("latin-1").strip() for value in response.headers.getlist(name)]
-
-
-def _absolute(base: str, url: str) -> str:
-    try:
-        return urljoin(without_userinfo(base), url.strip())
-    except ValueError:
-        return url

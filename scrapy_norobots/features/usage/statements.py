@@ -15,20 +15,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_norobots.standard import Decision, Finding, Reason, Rule, Verdict
+from scrapy_norobots.standard import Decision, Finding, Origin, Reason, Rule, Verdict
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.groups import groups_of
 from scrapy_norobots.standard.lines import BLANK_LINE, BLANKS, Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot, is_for_all, to_name, token_of
 from scrapy_norobots.standard.patterns import matches
 from scrapy_norobots.standard.urls import is_robots_txt, normal, split
-
-if TYPE_CHECKING:
-    from scrapy_norobots.standard import Origin
 
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
@@ -39,23 +35,21 @@ TDM_RESERVATION, TDM_POLICY = "tdm-reservation", "tdm-policy"
 NOAI, NOIMAGEAI = "noai", "noimageai"
 
 # What the words of each kind are about.
-WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
-        CONTENT_USAGE: {
-            "search": (SEARCH,),
-            "ai-use": (AI_INPUT,),
-            "train-ai": (AI_TRAIN,),
-            # Words of earlier drafts
-            "train-genai": (AI_TRAIN,),
-            "ai": (AI_INPUT, AI_TRAIN),
-            "bots": PURPOSES,
-        },
-    }
-)
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    CONTENT_SIGNAL: {purpose: (purpose,) for purpose in PURPOSES},
+    CONTENT_USAGE: {
+        "search": (SEARCH,),
+        "ai-use": (AI_INPUT,),
+        "train-ai": (AI_TRAIN,),
+        # Words of earlier drafts
+        "train-genai": (AI_TRAIN,),
+        "ai": (AI_INPUT, AI_TRAIN),
+        "bots": PURPOSES,
+    },
+}
 
 # Kinds whose value says by itself, when it is true, that a page must not be used for this.
-REFUSALS: Mapping[str, str] = MappingProxyType(dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN))
+REFUSALS: Mapping[str, str] = dict.fromkeys((TDM_RESERVATION, NOAI, NOIMAGEAI), AI_TRAIN)
 
 
 def check_purpose(purpose: object) -> None:
@@ -70,16 +64,19 @@ USES = ("immediate", "reference", "full")
 # The sources of statements.
 ROBOTS_TXT, HEADER, META = "robots.txt", "header", "meta"
 
-LONGEST = 1_000
-TOO_LONG = f"has more than {LONGEST:,} characters: not read, and taken as a no to every use"
-# The largest number of ``*`` in a path, so that a question is fast.
-STARS = 20
-TOO_MANY_STARS = f"has a path with more than {STARS} '*': not read, and taken as a no to every use"
-TOO_MANY = "is one of too many: this one and the rest are not read, and taken as a no to every use"
+# The largest numbers of characters and of ``*`` of a statement that is read, so that a question is fast, and
+# of statements of a file.
+LONGEST, STARS, MOST = 1_000, 20, 1_000
+UNREAD = (
+    f"has more than {LONGEST:,} characters or {STARS} '*', or follows {MOST:,} others: not read, "
+    "and taken as a no to every use"
+)
 
 NEEDS_LIBRARY = "needs http-sf: pip install 'scrapy-norobots[usage]'"
 
-_BLANK = re.compile(r"[ \t]")
+# The value of a Content-Usage line: a path, which ends at the first blank, and the rest (draft-ietf-aipref-
+# attach, 3.2).
+_PATH = re.compile(r"(/[^ \t]*)?[ \t]*(.*)", re.DOTALL)
 
 # contentsignals.org: words with "yes" or "no", with commas between them, and the word "use".
 _SIGNAL = re.compile(rf"use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|no)", re.IGNORECASE)
@@ -87,8 +84,6 @@ _SIGNAL = re.compile(rf"use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|
 _CLEAR = re.compile(
     rf"(?<![\w-])([a-z][a-z0-9-]*)[ \t]*=[ \t]*(yes|no|{'|'.join(USES)})(?![\w-])", re.IGNORECASE
 )
-
-_PREFERENCES = MappingProxyType({"y": True, "n": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,7 @@ class Statement:
         Raises `ValueError` for an unknown purpose.
         """
         check_purpose(purpose)
-        if self.problem in (TOO_LONG, TOO_MANY, TOO_MANY_STARS):
+        if self.problem == UNREAD:
             return False
         if self.kind in REFUSALS:
             return False if self.value and REFUSALS[self.kind] == purpose else None
@@ -140,23 +135,12 @@ class Statement:
         return {name: value for name in names if (value := getattr(self, name)) not in (None, "")}
 
 
-def read(kind: str, source: str, text: str, value: str, **where: Any) -> Statement:
-    """Return the statement of a kind in a `text`, of which `value` is what follows the name of the field."""
-    if len(text) > LONGEST:
-        return Statement(kind, source, text[:LONGEST], None, TOO_LONG, **where)
-    parsed, problem = _READERS[kind](value)
-    return Statement(kind, source, text, parsed, problem, **where)
-
-
-def split_path(value: str) -> tuple[str, str]:
-    """Split the value of a ``Content-Usage`` line into its path and the rest (draft-ietf-aipref-attach, 3.2).
-
-    A path starts with ``/`` and ends at the first blank; without one, it is empty.
-    """
-    if not value.startswith("/"):
-        return "", value
-    path, *rest = _BLANK.split(value, maxsplit=1)
-    return path, rest[0].strip() if rest else ""
+def read(kind: str, source: str, text: str, value: str, *, path: str = "", **where: Any) -> Statement:
+    """Return the statement of a kind in a `text`, of which `value` is what follows the field and the path."""
+    parsed, problem = None, UNREAD
+    if len(text) <= LONGEST and path.count("*") <= STARS:
+        parsed, problem = _READERS[kind](value)
+    return Statement(kind, source, text[:LONGEST], parsed, problem, path=path[:200], **where)
 
 
 def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
@@ -170,7 +154,7 @@ def _usage(value: str) -> tuple[dict[str, bool | None] | None, str]:
     except ValueError as exc:
         return None, f"not a dictionary of RFC 9651: {exc}"
     words = {
-        key: _PREFERENCES.get(str(member[0])) if isinstance(member[0], Token) else None
+        key: {"y": True, "n": False}.get(str(member[0])) if isinstance(member[0], Token) else None
         for key, member in members.items()
     }
     unknown = next((key for key, said in words.items() if said is None), "")
@@ -202,31 +186,24 @@ def _url(value: str) -> tuple[str | None, str]:
     return (value, "") if is_absolute else (None, "not an absolute URL")
 
 
-_READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = MappingProxyType(
-    {
-        CONTENT_USAGE: _usage,
-        CONTENT_SIGNAL: _signal,
-        LICENSE: _url,
-        TDM_RESERVATION: lambda value: (
-            (value == "1", "") if value in ("0", "1") else (None, "neither 0 nor 1")
-        ),
-        TDM_POLICY: _url,
-        NOAI: lambda _: (True, ""),
-        NOIMAGEAI: lambda _: (True, ""),
-    }
-)
+_READERS: Mapping[str, Callable[[str], tuple[Any, str]]] = {
+    CONTENT_USAGE: _usage,
+    CONTENT_SIGNAL: _signal,
+    LICENSE: _url,
+    TDM_RESERVATION: lambda value: (value == "1", "") if value in ("0", "1") else (None, "neither 0 nor 1"),
+    TDM_POLICY: _url,
+    NOAI: lambda _: (True, ""),
+    NOIMAGEAI: lambda _: (True, ""),
+}
 
 
 def stated(statements: Iterable[Statement]) -> set[str]:
     """Return what statements say, in few different words: kinds, purposes that are refused, problems."""
     found = set()
     for statement in statements:
-        found.add(statement.kind)
-        found.update(
-            f"no to {purpose}" for purpose in WORDS[CONTENT_SIGNAL] if statement.says(purpose) is False
-        )
-        if statement.problem:
-            found.add("malformed")
+        refused = (purpose for purpose in PURPOSES if statement.says(purpose) is False)
+        found |= {statement.kind, *(f"no to {purpose}" for purpose in refused)}
+        found |= {"malformed"} if statement.problem else set()
     return found
 
 
@@ -234,9 +211,6 @@ GROUP, AFTER_BLANK, OUTSIDE = "group", "after a blank line", "outside any group"
 
 _KINDS = frozenset({CONTENT_USAGE, CONTENT_SIGNAL, LICENSE})
 _LINE = re.compile(rf"\n[ \t]*({'|'.join(sorted(_KINDS))})[ \t]*:[ \t]*([^#\n]*)[^\n]*", re.IGNORECASE)
-
-# The largest number of statements of a file that are read, so that a question is fast.
-_MOST = 1_000
 
 # How many statements a fact lists.
 _LISTED = 20
@@ -266,7 +240,7 @@ class UsageStatements:
     """
 
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
-        self._purposes = purposes
+        self.purposes = purposes
         self._found: list[Found] = []
         # By product token, the numbers of the groups with statements that name it; None: all robots.
         self._groups: defaultdict[str | None, set[int]] = defaultdict(set)
@@ -298,7 +272,7 @@ class UsageStatements:
         pass
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        return bool(self._purposes) and self._refusal(target, robot) is not None
+        return bool(self.purposes) and self._refusal(target, robot) is not None
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         target = split(url)[1]
@@ -307,11 +281,10 @@ class UsageStatements:
         if refusal is None:
             return decision
         statement, purpose = refusal
-        assert statement.line is not None  # it is one of robots.txt
         return replace(
             decision,
             verdict=Verdict.FORBIDDEN,
-            rule=Rule(statement.line, statement.text),
+            rule=Rule(statement.line or 0, statement.text),
             detail=f"line {statement.line} of {printable(source or 'robots.txt')}, {quoted(statement.text)}, "
             f"says no to {purpose!r} (NOROBOTS_PURPOSES)",
             parser=type(self).__name__,
@@ -322,13 +295,10 @@ class UsageStatements:
         return [] if target is None else [one.facts() for one in self.on(target, robot)[:_LISTED]]
 
     def _refusal(self, target: str, robot: str | bytes) -> tuple[Statement, str] | None:
-        if not self._found or not self._purposes or is_robots_txt(target):
+        if not self._found or not self.purposes or is_robots_txt(target):
             return None
         refusals = (
-            (one, each)
-            for one in self.on(target, robot)
-            for each in self._purposes
-            if one.says(each) is False
+            (one, each) for one in self.on(target, robot) for each in self.purposes if one.says(each) is False
         )
         return next(refusals, None)
 
@@ -358,9 +328,9 @@ def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
             is_after_blank = blank is not None and blank.start() < match.start()
             place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
             count += 1
-            if count > _MOST:
+            if count > MOST:
                 text, kind = match[0].strip()[:200], match[1].lower()
-                yield Found(Statement(kind, ROBOTS_TXT, text, None, TOO_MANY, line, OUTSIDE), None, "")
+                yield Found(Statement(kind, ROBOTS_TXT, text, None, UNREAD, line, OUTSIDE), None, "")
                 return
             yield _statement(match, line, place, group)
         line += below.count("\n", end)
@@ -370,14 +340,10 @@ def _statement(match: re.Match[str], line: int, place: str, group: int | None) -
     text, kind, value = match[0][1:].strip(BLANKS), match[1].lower(), match[2].rstrip(BLANKS)
     if kind == LICENSE:
         return Found(read(kind, ROBOTS_TXT, text, value, line=line), None, "")
-    path = ""
-    if kind == CONTENT_USAGE:
-        path, value = split_path(value)
-    if path.count("*") > STARS:
-        unread = Statement(kind, ROBOTS_TXT, text[:LONGEST], None, TOO_MANY_STARS, line, place)
-        return Found(unread, group, "")
-    statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path[:200])
-    return Found(statement, group, normal(path, is_prefix=True) if path else "")
+    path, value = _PATH.findall(value)[0] if kind == CONTENT_USAGE else ("", value)
+    statement = read(kind, ROBOTS_TXT, text, value, line=line, place=place, path=path)
+    is_read = statement.problem != UNREAD
+    return Found(statement, group, normal(path, is_prefix=True) if path and is_read else "")
 
 
 def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
@@ -389,7 +355,7 @@ def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
     longest = -1
     by_path: list[Statement] = []
     for each in found:
-        if each.statement.kind != CONTENT_USAGE or each.statement.problem in (TOO_MANY, TOO_MANY_STARS):
+        if each.statement.kind != CONTENT_USAGE or each.statement.problem == UNREAD:
             yield each.statement
         elif len(each.path) >= longest and matches(each.path, target):
             by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]

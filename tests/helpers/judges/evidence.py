@@ -69,7 +69,13 @@ def lines_of(path: Path) -> list[Decision]:
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
+    path.write_bytes(gzip.compress(b"".join(fields.line_of(in_order(line)) for line in lines)))
+
+
+def in_order(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line with its keys in the order in which a crawl writes them."""
+    first = ["time", "url", "requested", "sent_as", "decided_for", "usage"]
+    return {name: line[name] for name in [*first, *line] if name in line}
 
 
 def members(path: Path) -> list[bytes]:

@@ -27,6 +27,8 @@ from tests.helpers.spiders.pages import Drop
 
 # The tested modes of Scrapy. Tests that do not depend on the mode use the first.
 MODES = tuple(os.environ.get("CRAWL_MODES", "asyncio,select,no reactor").split(","))
+current_mode = MODES[0]  # the fixture `mode` changes it
+SPIDERS = "tests.helpers.spiders."
 ADDON = {"ADDONS": {"scrapy_norobots.Addon": 500}}
 
 # The default queue from Scrapy 2.14 on, the one of 2.13, and one that keeps the order of requests.
@@ -75,8 +77,8 @@ class Job:
 
     requests: list[str | dict[str, Any]]
     settings: dict[str, Any] = field(default_factory=dict)
-    mode: str = MODES[0]
-    spider: str = "tests.helpers.spiders.pages.Pages"
+    mode: str = field(default_factory=lambda: current_mode)
+    spider: str = "pages.Pages"  # the package of spiders is added, unless it is a whole path
     arguments: dict[str, Any] = field(default_factory=dict)
     beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
     frees: bool = False  # whether to note if the crawler is freed in the end
@@ -123,7 +125,11 @@ def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
     if what.mode == "no reactor" and not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         pytest.skip("this version of Scrapy cannot run without a reactor")
     return json.dumps(
-        {**vars(what), "settings": {**MODE_SETTINGS[what.mode], **DROP_AT_ONCE, **what.settings}}
+        {
+            **vars(what),
+            "spider": what.spider if what.spider.startswith("tests.") else SPIDERS + what.spider,
+            "settings": {**MODE_SETTINGS[what.mode], **DROP_AT_ONCE, **what.settings},
+        }
     )
 
 

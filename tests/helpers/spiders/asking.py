@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from functools import partialmethod
 from typing import Any
 
 from scrapy import Request
@@ -13,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
-from scrapy_norobots.load.loader import OriginCache
+from scrapy_norobots.load import loader
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
 from tests.helpers.spiders.noting import Listening
@@ -88,9 +87,7 @@ class Asking(Pages):
         self._ahead = 0.0
         monotonic, wall = time.monotonic, time.time
         time.time = lambda: wall() + self._ahead
-        # The spider is created before the middleware, so this is early enough.
-        with_clock = partialmethod(OriginCache.__init__, clock=lambda: monotonic() + self._ahead)
-        OriginCache.__init__ = with_clock  # type: ignore[assignment, method-assign]
+        loader.monotonic = lambda: monotonic() + self._ahead  # type: ignore[attr-defined]
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         results = self.notes["results"] = []

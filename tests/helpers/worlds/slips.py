@@ -46,7 +46,7 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
 
 
 def _each_for_itself(_urls: list[str]) -> None:
-    OriginCache.get = OriginCache.peek = lambda *_: None  # type: ignore[method-assign]
+    OriginCache.get = lambda *_: None  # type: ignore[method-assign]
 
 
 def _lose_waiting_requests(_urls: list[str]) -> None:
