@@ -127,18 +127,6 @@ def test_requests_that_go_back_come_in_the_same_order_again(
         assert [request.url for request in opened.take_all()] == before
 
 
-@pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
-def test_the_stats_count_a_request_that_goes_back_once(has_job: bool, tmp_path: Path) -> None:
-    kind = "disk" if has_job else "memory"
-    with Opened(JOBDIR=str(tmp_path) if has_job else None) as opened:
-        for request in requests(5):
-            opened.source.add(request)
-        opened.source.give_back(list(islice(iter(opened.source.take, None), 3)))
-        assert opened.stats() == {"enqueued": 5, f"enqueued/{kind}": 5, "dequeued": 0, f"dequeued/{kind}": 0}
-        assert len(opened.take_all()) == 5
-        assert opened.stats() == {"enqueued": 5, f"enqueued/{kind}": 5, "dequeued": 5, f"dequeued/{kind}": 5}
-
-
 def test_the_stats_of_a_scheduler_without_stats_stay_empty() -> None:
     opened = Opened()
     other = MagicMock(spec=["enqueue_request", "next_request"])
