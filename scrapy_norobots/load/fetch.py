@@ -87,12 +87,12 @@ class Fetcher:
         self._names = HostNames(crawler)
         # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
         self._bodies = BodiesInFlight(max(config.memory_max, 2 * config.maxsize))
-        self._ends = ConnectionEnds(crawler, lambda request: ROBOTS_DOWNLOAD in request.meta)
+        self._ends = ConnectionEnds(crawler)
         # Pages should not pay for these, so they are connected while a robots.txt is being downloaded.
         self._handlers = (
-            *self._ends.handlers,
+            (self._sent, signals.request_reached_downloader),
             (self._bodies.received, signals.bytes_received),
-            (_keep_from_scrapy, signals.response_downloaded),
+            (self._downloaded, signals.response_downloaded),
         )
         self._under_way = 0
 
@@ -163,6 +163,25 @@ class Fetcher:
             if not self._under_way:
                 for handler, signal in self._handlers:
                     self._crawler.signals.disconnect(handler, signal)
+
+    def _sent(self, request: Request) -> None:
+        if ROBOTS_DOWNLOAD in request.meta:
+            self._ends.watch(request)
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when.
+
+        `decode` decodes the body, and checks that it is complete.
+        """
+        if ROBOTS_DOWNLOAD not in request.meta:
+            return
+        self._ends.mark(response, request)
+        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
+        response.headers.pop("Content-Encoding", None)
+        if "Retry-After" in response.headers and stated_wait(
+            response.status, _kept_headers(response), time.time()
+        ):
+            request.meta["dont_retry"] = True
 
     def is_own(self, request: Request) -> bool:
         """Return whether a request is a download of a robots.txt, and limit its retries if it is.
@@ -353,18 +372,3 @@ def _plain_body(response: Response, maxsize: int) -> bytes:
         raise ValueError("the response is incomplete")
     values = response.headers.getlist("Content-Encoding") + response.headers.getlist(ENCODING_HEADER)
     return decode(response.body, b",".join(values).decode("latin-1"), maxsize)
-
-
-def _keep_from_scrapy(response: Response, request: Request) -> None:
-    """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when to retry.
-
-    `decode` decodes the body, and checks that it is complete.
-    """
-    if ROBOTS_DOWNLOAD not in request.meta:
-        return
-    response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
-    response.headers.pop("Content-Encoding", None)
-    if "Retry-After" in response.headers and stated_wait(
-        response.status, _kept_headers(response), time.time()
-    ):
-        request.meta["dont_retry"] = True

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
+from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from twisted.internet.abstract import isIPAddress, isIPv6Address
@@ -65,23 +66,14 @@ class HostNames:
 
 
 class ConnectionEnds:
-    """Marks the responses of one crawl that were cut off, if `is_watched` is true for their request.
+    """Marks the responses of one crawl that were cut off: `watch` their requests, and `mark` them."""
 
-    `handlers` are functions, each with the signal to which it is connected while such requests are sent.
-    """
-
-    def __init__(self, crawler: Crawler, is_watched: Callable[[Request], bool]) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._is_watched = is_watched
         # The requests that are being downloaded, and whether a connection to the origin of one has failed
         # meanwhile. Two at a time are rare, and one that is complete is then downloaded again.
-        self._has_failed: dict[Request, bool] = {}
+        self._has_failed: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         crawler.signals.connect(self._look_at_handlers, signals.spider_opened)
-        self.handlers = (
-            (self._add, signals.request_reached_downloader),
-            (self._mark, signals.response_downloaded),
-            (self._remove, signals.request_left_downloader),
-        )
 
     def _look_at_handlers(self) -> None:
         for scheme in ("http", "https"):
@@ -92,22 +84,20 @@ class ConnectionEnds:
             elif hasattr(session, "_response_class"):
                 _look_at_aiohttp(session, self._failed)
 
-    def _add(self, request: Request) -> None:
-        if self._is_watched(request):
-            self._has_failed[request] = False
+    def watch(self, request: Request) -> None:
+        """Note connections that fail from now on."""
+        self._has_failed[request] = False
 
     def _failed(self, url: str) -> None:
         origin = Origin.of(url)
-        for request in self._has_failed:
+        for request in list(self._has_failed):
             self._has_failed[request] |= Origin.of(request.url) == origin
 
-    def _mark(self, response: Response, request: Request) -> None:
+    def mark(self, response: Response, request: Request) -> None:
+        """Give a response that was cut off the flag of Scrapy for it."""
         has_length = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
         if self._has_failed.get(request) and not has_length and response.status != 204:
             response.flags.append("dataloss")
-
-    def _remove(self, request: Request) -> None:
-        self._has_failed.pop(request, None)
 
 
 def _look_at_twisted(pool: Any, failed: Callable[[str], None]) -> None:
