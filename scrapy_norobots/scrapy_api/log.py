@@ -14,6 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
+from twisted.logger import globalLogBeginner
+from twisted.python import log
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -54,6 +56,11 @@ class SettingError(UsageError, ValueError):
         super().__init__(text, print_help=False)
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_in_one_line)  # once: the same filter is not added again
+        # Until a program tells Twisted where to log, which Scrapy never does, Twisted prints an error itself,
+        # too. If Scrapy logs what Twisted says, the error is not lost without that.
+        observers = (getattr(observer, "__self__", None) for observer in log.theLogPublisher.observers)
+        if any(isinstance(observer, log.PythonLoggingObserver) for observer in observers):
+            globalLogBeginner.beginLoggingTo((), discardBuffer=True, redirectStandardIO=False)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:

@@ -107,7 +107,7 @@ async def test_a_turn_can_be_used_if_redis_takes_longer_than_the_delay(
 ) -> None:
     slow = SlowTurns()
     monkeypatch.setattr(turns, "open_turns", lambda _: slow)
-    crawler: Any = SimpleNamespace(engine=None, signals=SimpleNamespace(connect=lambda *_: None))
+    crawler: Any = SimpleNamespace(engine=None, spider=None, signals=SimpleNamespace(connect=lambda *_: None))
     turn = turns.Turn(turns.FleetTurns(crawler, "redis://town.example"), "town.example")
     slot = Slot(8, 0.0, 0)
     set_crawl_delay(slot, delay, turn)
