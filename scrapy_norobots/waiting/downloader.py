@@ -22,7 +22,6 @@ from scrapy_norobots.settings import read
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
     from scrapy_norobots.waiting.parking import Parking
@@ -37,20 +36,13 @@ class RobotsDownloader(Downloader):
     """Scrapy's downloader, in which downloads of robots.txt do not count against ``CONCURRENT_REQUESTS``.
 
     The add-on sets ``DOWNLOADER = "scrapy_norobots.RobotsDownloader"``. Without `NoRobotsMiddleware` it does
-    what Scrapy's downloader does. Raises `ValueError` if a setting is invalid.
+    what Scrapy's downloader does.
     """
 
+    # There is no `__init__`: Scrapy's warnings about settings name the file that calls Scrapy's `__init__`.
     parking: Parking | None = None  # `RobotsScheduler` sets it when it opens
-    free_max: int  # how many downloads of robots.txt take no place
-    _widened: set[str]
     _robots_downloads = 0
-
-    def __new__(cls, crawler: Crawler) -> RobotsDownloader:  # noqa: D102, PYI034  # Self is new in Python 3.11
-        # Not in `__init__`: Scrapy's warnings about settings name the file that calls Scrapy's `__init__`.
-        downloader = super().__new__(cls)
-        downloader.free_max = cls._free_max(crawler)
-        downloader._widened = set()
-        return downloader
+    _widened: frozenset[str] = frozenset()
 
     @cached_property
     def _can_count(self) -> bool:
@@ -119,17 +111,20 @@ class RobotsDownloader(Downloader):
         Some download handlers open at most `CONCURRENT_REQUESTS` connections.
         """
         if scheme not in self._widened:
-            self._widened.add(scheme)
+            self._widened |= {scheme}
             widen_pool(self, scheme, self.free_max)
 
-    @staticmethod
-    def _free_max(crawler: Crawler) -> int:
-        """Return `NOROBOTS_CONCURRENT_FETCHES`, lowered if the process may not open so many files."""
-        wanted: int = read(crawler.settings, "NOROBOTS_CONCURRENT_FETCHES")
+    @cached_property
+    def free_max(self) -> int:
+        """How many downloads of robots.txt take no place.
+
+        This is `NOROBOTS_CONCURRENT_FETCHES`, lowered if the process may not open so many files.
+        """
+        wanted: int = read(self.settings, "NOROBOTS_CONCURRENT_FETCHES")
         files = open_files_max()
         if files is None:
             return wanted
-        free = max(1, files - _OTHER_FILES - crawler.settings.getint("CONCURRENT_REQUESTS"))
+        free = max(1, files - _OTHER_FILES - self.settings.getint("CONCURRENT_REQUESTS"))
         if free >= wanted:
             return wanted
         logger.info(

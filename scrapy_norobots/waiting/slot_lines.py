@@ -216,9 +216,9 @@ class Lines:
         return not self._slots.has_delay(slot) or self.can_send(slot)
 
     def look_soon(self, slot: Any | None) -> None:
-        """Look again at a slot with a delay that sends a request, or has received a response."""
+        """Look at a slot again that sends a request, or has received a response, if that may matter."""
         line = self.of_slots.get(slot)
-        if line is not None and self._slots.has_delay(slot):
+        if line is not None and (line.entry is None or self._slots.has_delay(slot)):
             if line.stop_timer is not None:
                 line.stop_timer()
             line.stop_timer = compat.call_later(0, partial(self._ring, line))
