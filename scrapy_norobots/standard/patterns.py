@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scrapy_norobots.standard.rules import RuleSet, find, prefix_of, without_longer
+from scrapy_norobots.standard.rules import find, prefix_of, without_longer
 from scrapy_norobots.standard.urls import Origin, has_normal_octets, is_normal, is_robots_txt, normal, octets
 
 # RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
@@ -67,24 +67,14 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
 class PatternSet:
     """The rules of one kind, ``Disallow`` or ``Allow``, as patterns of targets."""
 
-    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls", "strict")
+    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls")
 
-    def __init__(
-        self,
-        values: Iterable[str],
-        *,
-        allows: bool = False,
-        index: Index | None = None,
-        strict: RuleSet | None = None,
-    ) -> None:
+    def __init__(self, values: Iterable[str], *, allows: bool = False, index: Index | None = None) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled. What `strict` forbids is
-        forbidden in any case; none of its prefixes has another form.
+        An `index` of all rules of the robot decides whether a rule is overruled.
         """
         self._index = index
-        self.strict = strict
-        prefixes = strict.prefixes if strict else ()
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
         self._stars: list[tuple[str, str]] = []  # each with its last part
         for path in special:
@@ -93,11 +83,9 @@ class PatternSet:
                 self._stars.append(("", path))
             elif _is_special(short):
                 self._stars.append((_last_part(short), short))
-            elif strict and index:  # unlike the prefixes of `strict`, it may be overruled
-                self._stars.append((short, short))
             else:
                 paths = [*paths, short]
-        self._prefixes = without_longer(sorted([*paths, *prefixes])) if paths else prefixes
+        self._prefixes = without_longer(sorted(paths))
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
         starred = "\n".join([path for _, path in self._stars])
@@ -126,12 +114,7 @@ class PatternSet:
                         break
                 else:
                     return None
-            elif self.strict is not None:
-                return None if is_robots_txt(target) else path
         else:
-            path = None if self.strict is None else self.strict.match(origin, target)
-            if path is not None:
-                return path
             path = self._match_forms(origin, target)
         if path is None or is_robots_txt(target):
             return None
@@ -168,24 +151,13 @@ class PatternSet:
         return None
 
 
-def forbidding(
-    allows: list[str], disallows: list[str], strict: RuleSet | None = None, shared: int = 0
-) -> tuple[RuleSet | PatternSet, ...]:
-    """Return what the rules with these values forbid; the URLs that any of the sets matches.
-
-    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading, and
-    mostly has all. Their prefixes are the same, so they are prepared once.
-    """
-    index = Index(allows, disallows) if any(allows) else None
-    if strict is None:
-        return (PatternSet(disallows, index=index),)
-    more = disallows[shared:]
-    if not strict.has_one_form or (index and more):
-        return strict, PatternSet(disallows, index=index)
-    joined = "".join(disallows)
+def not_shared(values: list[str], shared: int) -> list[str]:
+    """Return the values that do not mean the same as in the strict reading, which has the first `shared`."""
+    first, rest = values[:shared], values[shared:]
+    joined = "".join(first)
     if "*" in joined or "$" in joined:
-        more += [value for value in disallows[:shared] if "*" in value or value.endswith("$")]
-    return (PatternSet(more, index=index, strict=strict),)
+        rest += [value for value in first if "*" in value or "$" in value]
+    return rest
 
 
 class Index:

@@ -952,6 +952,9 @@ def test_relative_values_start_at_the_root(rule: str, yes: str, no: str) -> None
             "/nest/", "/nest/. /nest/x/.. /nest/./ /x/../nest/ /nest/x/%2e%2e", "/nest /x/..", id="last"
         ),
         pytest.param("/x/../nest/", "/nest/ /x/../nest/ /y/../nest/", "/x/ /", id="dots in a rule"),
+        pytest.param(
+            "/nest/", "/nest/../egg /n%65st/../egg /nest/%2E./egg", "/egg", id="dots unresolved too"
+        ),
         pytest.param("/nest/./egg", "/nest/egg /nest/./egg", "/nest/", id="dot in a rule"),
         pytest.param(
             "/nest/..", "/nest/../ /nest/..a /nest/%2E%2Ea", "/ /nest/a /nest/.a", id="dots end a rule"
