@@ -79,10 +79,11 @@ class PatternSet:
         self._stars: list[tuple[str, str]] = []  # each with its last part
         for path in special:
             short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
-            if short[-1:] == "$" != path[-1]:
-                self._stars.append(("", path))
-            elif _is_special(short):
-                self._stars.append((_last_part(short), short))
+            part = short.rpartition("*")[2]
+            if short[-1:] == "$":
+                self._stars.append((part[:-1], path) if short == path else ("", path))
+            elif part != short:
+                self._stars.append((part, short))
             else:
                 paths = [*paths, short]
         self._prefixes = without_longer(sorted(paths))
@@ -166,8 +167,8 @@ class Index:
     __slots__ = ("_allowing", "_lengths", "_plain", "_special", "values")
 
     def __init__(self, allows: list[str], disallows: list[str]) -> None:
-        """Make an index of the rules with these values, of which empty ones have no effect."""
-        self.values = list(filter(None, allows)), list(filter(None, disallows))
+        """Make an index of the rules with these values."""
+        self.values = allows, disallows
         self._allowing: PatternSet | None = None
         self._lengths: list[int] | None = None  # the rest is prepared with it
 
@@ -193,7 +194,7 @@ class Index:
 
     def prepare(self) -> list[int]:
         """Do the work that the first call of `deciding` needs."""
-        allows, disallows = self.values
+        allows, disallows = (list(filter(None, values)) for values in self.values)
         forbidden, special, whole_urls = _split(disallows, allows=False)
         allowed, special_allowed, _ = _split(allows, allows=True)
         self._plain = dict.fromkeys(forbidden, False) | dict.fromkeys(allowed, True)  # allowing wins
@@ -260,10 +261,6 @@ def matches(path: str, target: str) -> bool:
     return (
         place == len(target) if last is None else target.endswith(last) and len(target) - len(last) >= place
     )
-
-
-def _is_special(path: str) -> bool:
-    return "*" in path or path[-1:] == "$"
 
 
 def _last_part(path: str) -> str:
