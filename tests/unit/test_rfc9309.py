@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots import Rfc9309RobotParser
 from scrapy_norobots.standard import AllowRule, Decision, Reason, RobotsTxt, Rule
 from scrapy_norobots.standard.names import Robot
 
@@ -32,25 +31,28 @@ def line(body: str | bytes, target: str = "/attic", robot: str | bytes = FOOBOT)
 
 # --- 2.1, 2.2: lines
 
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_end_with_cr_lf_or_both(end: str) -> None:
-    assert line(end.join(["User-agent: *", "", "Disallow: /attic", ""])) == 3
+FILE = "User-agent: *\nDisallow: /attic\n"
 
 
-@pytest.mark.parametrize("character", ["\f", "\v", "\x85", "\u2028", "\x1c"])
-def test_no_other_character_ends_a_line(character: str) -> None:
-    body = f"User-agent: *\nDisallow: /cellar{character}Allow: /\nDisallow: /attic\n".encode()
-    assert line(body) == 3
-
-
-def test_fields_are_case_insensitive_with_blanks_and_comments() -> None:
-    assert line("\tUSER-AGENT :\t* # all\n dIsAlLoW\t: /attic # no\n") == 2
-    assert line("User-agent: *\n# Disallow: /attic\n") is None
-
-
-def test_an_html_page_is_read_line_by_line() -> None:
-    assert line("<!DOCTYPE html>\n<pre>\nUser-agent: *\nDisallow: /attic\n</pre>") == 4
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        # CR, LF or both end a line, and no other character does.
+        *((end.join(["User-agent: *", "", "Disallow: /attic", ""]), 3) for end in ["\n", "\r", "\r\n"]),
+        *(
+            (f"User-agent: *\nDisallow: /cellar{character}Allow: /\nDisallow: /attic\n".encode(), 3)
+            for character in ["\f", "\v", "\x85", "\u2028", "\x1c"]
+        ),
+        # Fields are case-insensitive, with blanks and comments.
+        ("\tUSER-AGENT :\t* # all\n dIsAlLoW\t: /attic # no\n", 2),
+        ("User-agent: *\n# Disallow: /attic\n", None),
+        # A page is read line by line, and other encodings as in the strict reading.
+        (f"<!DOCTYPE html>\n<pre>\n{FILE}</pre>", 4),
+        *((FILE.encode(encoding), 2) for encoding in ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]),
+    ],
+)
+def test_lines_and_fields_are_read(body: str | bytes, number: int | None) -> None:
+    assert line(body) == number
 
 
 @pytest.mark.parametrize("body", ["", "\ufeff", "Disallow: /attic\n", "<html>", "\0", "User-agent: *"])
@@ -63,11 +65,6 @@ def test_any_bytes_are_read(body: bytes, robot: str) -> None:
     robots = RobotsTxt.parse(body, reading="rfc9309")
     assert robots.decide(f"{HOST}/%?*$", robot).allowed is robots.allowed(f"{HOST}/%?*$", robot)
     assert all(record.names for record in robots.records)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-def test_other_encodings_are_read_as_in_the_strict_reading(encoding: str) -> None:
-    assert line("User-agent: *\nDisallow: /attic\n".encode(encoding)) == 2
 
 
 # --- what the RFC leaves open: as Google's open parser reads it, and never more lenient
@@ -383,11 +380,3 @@ def test_both_readings_must_allow_and_the_first_that_forbids_decides() -> None:
 def test_another_reading_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown reading 'protego'; choose from 1994, rfc9309, both"):
         RobotsTxt.parse(b"", reading="protego")
-
-
-def test_as_a_parser_of_scrapy() -> None:
-    parser = Rfc9309RobotParser.from_crawler(
-        None, b"User-agent: FooBot\nCrawl-delay: 5\nUser-agent: *\nDisallow: /*a\n"
-    )
-    assert not parser.allowed(f"{HOST}/attic".encode(), FOOBOT.encode())
-    assert parser.crawl_delay(FOOBOT) == 5

@@ -54,12 +54,6 @@ def test_bytes_and_text_are_the_same_robot() -> None:
         assert robots.decide(HOST, robot).robot.lower() == "tamarin"
 
 
-def test_a_bare_path_is_accepted() -> None:
-    robots = RobotsTxt.parse(BODY)
-    assert not robots.allowed("/nest/egg", "Tamarin")
-    assert robots.decide("/nest/egg", "Tamarin").url == "/nest/egg"
-
-
 # --- what it holds
 
 
