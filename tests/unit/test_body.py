@@ -93,17 +93,14 @@ def test_an_encoding_without_its_package_is_an_error(
 class Downloads:
     """Sends the signal `bytes_received`, as download handlers do."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self) -> None:
         self.crawler = Crawler(Spider)
-        self.bodies = BodiesInFlight(bytes_max)
+        self.bodies = BodiesInFlight(1000)
         self.crawler.signals.connect(self.bodies.received, signals.bytes_received)
-        self._ends = ExitStack()
-        self.requests: list[Request] = []
+        self.ends = ExitStack()
 
     def start(self) -> Request:
-        meta = self._ends.enter_context(self.bodies.counted())
-        self.requests.append(Request("http://town.example/robots.txt", meta=meta))
-        return self.requests[-1]
+        return Request("http://town.example/", meta=self.ends.enter_context(self.bodies.counted()))
 
     def receive(self, request: Request, size: int) -> Exception | None:
         ((_, result),) = self.crawler.signals.send_catch_log(
@@ -111,13 +108,10 @@ class Downloads:
         )
         return getattr(result, "value", None)
 
-    def end(self) -> None:
-        self._ends.close()
-
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 500)), max_size=60))
 def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
-    downloads = Downloads(1000)
+    downloads = Downloads()
     requests = [downloads.start() for _ in range(10)]
     sizes = dict.fromkeys(range(10), 0)
     for number, size in chunks:
@@ -132,7 +126,7 @@ def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
 
 
 def test_bytes_of_an_earlier_try_are_not_counted() -> None:
-    downloads = Downloads(1000)
+    downloads = Downloads()
     request = downloads.start()
     for _ in range(3):
         assert downloads.receive(request, 400) is None
@@ -140,15 +134,15 @@ def test_bytes_of_an_earlier_try_are_not_counted() -> None:
 
 
 def test_a_download_without_a_waiter_is_stopped() -> None:
-    downloads = Downloads(1000)
+    downloads = Downloads()
     request = downloads.start()
-    downloads.end()
+    downloads.ends.close()
     assert isinstance(downloads.receive(request, 1), StopDownload)
 
 
 def test_two_counters_of_one_crawler_are_independent() -> None:
     """A command has one, and the add-on of its project another."""
-    downloads = Downloads(1000)
+    downloads = Downloads()
     other = BodiesInFlight(1000)
     downloads.crawler.signals.connect(other.received, signals.bytes_received)
     with other.counted() as meta:

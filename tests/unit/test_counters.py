@@ -12,11 +12,11 @@ from scrapy_norobots.features.report import counters as counters_module
 from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
 from scrapy_norobots.features.report.listing import DIFFER, NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.features.report.page import log_text
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.snapshot import Freshness, Snapshot
-from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from tests.helpers.samples.made_up import JUDGE
 
-JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 RULES = "User-agent: *\nDisallow: /back/\n"
 CRAWL = {"spider": "town", "dry_run": False}
 
