@@ -46,14 +46,6 @@ def test_a_robot_must_be_str_or_bytes(url: str, robot: Any) -> None:
             call()
 
 
-def test_bytes_and_text_are_the_same_robot() -> None:
-    robots = RobotsTxt.parse(BODY)
-    for robot in ("Tamarin/1.0", b"Tamarin/1.0", "tamarin", b"TAMARIN"):
-        assert not robots.allowed(HOST + "/nest", robot)
-        assert robots.allowed(HOST + "/heap", robot)
-        assert robots.decide(HOST, robot).robot.lower() == "tamarin"
-
-
 # --- what it holds
 
 
