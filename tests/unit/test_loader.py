@@ -29,7 +29,6 @@ from scrapy_norobots.stores import Locked
 from scrapy_norobots.stores.opening import open_store
 from scrapy_norobots.stores.sqlite import SqliteStore
 from tests.helpers.running.redisserver import RedisServer
-from tests.helpers.sites.delaying import DelayingProxy
 
 ORIGIN = Origin("http", "town.example", 80)
 REQUEST = Request("http://town.example/a")
@@ -161,19 +160,27 @@ async def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
 
 
 async def test_a_new_origin_takes_three_round_trips_and_a_known_one_takes_one(
-    tmp_path: Path, redis_server: RedisServer
+    tmp_path: Path, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Look; lock and look again; save and unlock."""
-    pytest.importorskip("redis")
-    async with DelayingProxy(redis_server.port) as proxy, crawls(tmp_path, 2) as (first, second):
+    connection = pytest.importorskip("redis.asyncio.connection").AbstractConnection
+    sent = 0
+    send = connection.send_packed_command
+
+    async def send_and_count(*arguments: Any, **options: Any) -> None:
+        nonlocal sent
+        sent += 1
+        await send(*arguments, **options)
+
+    async with crawls(tmp_path, 2) as (first, second):
         for crawl in (first, second):
-            store = crawl.loader._store = open_store(f"redis://127.0.0.1:{proxy.port}/0", 0)
+            store = crawl.loader._store = open_store(redis_server.url, 0)
             await store.load(Origin("http", "city.example", 80))  # connect
-        proxy.round_trips = 0
+        monkeypatch.setattr(connection, "send_packed_command", send_and_count)
         assert is_shut(await first.loader._load(ORIGIN, REQUEST, "FooBot"))
-        assert (first.downloads, proxy.round_trips) == (1, 3)
+        assert (first.downloads, sent) == (1, 3)
         assert is_shut(await second.loader._load(ORIGIN, REQUEST, "FooBot"))
-        assert (second.downloads, proxy.round_trips) == (0, 4)
+        assert (second.downloads, sent) == (0, 4)
         for crawl in (first, second):
             assert crawl.loader._store is not None
             await crawl.loader._store.close()

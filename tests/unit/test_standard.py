@@ -7,13 +7,6 @@ import sys
 
 import pytest
 
-from scrapy_norobots import standard
-
-
-def test_every_public_name_is_there() -> None:
-    for name in standard.__all__:
-        assert hasattr(standard, name)
-
 
 @pytest.mark.parametrize(
     "statement", ["import scrapy_norobots.standard", "from scrapy_norobots import Decision, RobotsTxt"]
