@@ -483,7 +483,7 @@ def test_rules_of_several_default_records_apply_together() -> None:
     assert decision.rule == (12, "/y")
     assert decision.record is not None
     assert decision.record.line == 1
-    assert decision.record.is_default
+    assert decision.record.names == ("*", "*", "*", "potto", "*")
     assert decision.record.rules == ((3, "/x"), (12, "/y"))
 
 

@@ -43,7 +43,7 @@ EXAMPLES: dict[str, tuple[bytes | str, int, str]] = {
     "no-mark": (b"#\0\n\0", 1, "UTF-16"),
     "not-utf-8": (b"# 1\n# \xe9\n# \xe9\n", 2, ""),
     "odd-line-break": ("# 1\n# \x0c\n", 2, ""),
-    "misspelt-field": ("Dissallow: /", 1, "Disallow"),
+    "misspelt-field": ("Dissallow: /", 1, "did you mean Disallow?"),
     "unknown-field": ("\nColour: green", 2, ""),
     "later-field": ("Allow: /", 1, ""),
     "nul": ("# 1\nhel\0lo: x", 2, ""),

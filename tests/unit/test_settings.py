@@ -21,6 +21,7 @@ from scrapy_norobots.settings import DEFAULTS, Config, read
 from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
+from tests.unit.test_values import OFF
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
 LISTS = ("COPY_META", "ALSO_OBEY")
@@ -68,7 +69,8 @@ INVALID: list[tuple[str, list[Any], str]] = [
     ("NOROBOTS_COPY_META", NO_KEYS, "'.*' cannot be in a list of meta keys; "),
     *((f"NOROBOTS_{name}", ["[", "[" * 100_000, '["a" "b"]'], r"is not valid JSON \(") for name in LISTS),
     ("NOROBOTS_ALSO_OBEY", NO_PARSERS, ".* cannot be imported: "),
-    ("NOROBOTS_REPORT", [7, {"a.html": 1}, [7], True], "must be a path or"),
+    ("NOROBOTS_REPORT", [7, {"a.html": 1}, [7]], "must be a path or"),
+    *((f"NOROBOTS_{name}", [True, 1], "must be (a|the)") for name in OFF),
     ("NOROBOTS_STORE", [7], f"must be a string; expected {re.escape(FORMS)}$"),
     ("NOROBOTS_TTL_MIN", [90_000.0], "must be at most NOROBOTS_TTL, which is 86400"),
     ("ROBOTSTXT_USER_AGENT", [7], "must be a string"),
