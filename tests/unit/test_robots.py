@@ -23,7 +23,7 @@ def on(text: str | bytes, target: str = "/", robot: str = "FooBot") -> list[Any]
     return [statement.line for statement in UsageStatements(body).on(target, robot)]
 
 
-NO = "Content-Signal: ai-train=no\n"
+NO, LICENSE = "Content-Signal: ai-train=no\n", "License: https://a.example/\n"
 
 
 def test_statements_have_their_line_text_and_place() -> None:
@@ -72,17 +72,13 @@ def test_statements_have_their_line_text_and_place() -> None:
         (f"User-agent: *\n\n{NO}", [3]),
         (f"<!DOCTYPE html>\nUser-agent: *\n{NO}", []),
         (f"User-agent: *\n# {NO}", []),
+        # A license is for the whole file, and does not end the names of a group.
+        (f"User-agent: BarBot\n{LICENSE}User-agent: FooBot\n{LICENSE}{NO}", [2, 4, 5]),
+        (f"User-agent: FooBot\n{LICENSE}User-agent: BarBot\n{LICENSE}{NO}", [2, 4, 5]),
     ],
 )
 def test_groups(text: str, lines: list[int]) -> None:
     assert on(text) == lines
-
-
-def test_a_license_is_for_the_whole_file_and_there_may_be_several() -> None:
-    text = "User-agent: BarBot\nLicense: https://a.example/\nUser-agent: *\nLicense: https://b.example/\n"
-    assert on(text) == [2, 4]
-    # It does not end the list of robots of a group.
-    assert on(f"{text}{NO}", robot="BarBot") == [2, 4, 5]
 
 
 @pytest.mark.parametrize(

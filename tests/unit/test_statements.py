@@ -112,40 +112,49 @@ def test_content_signal(value: str, words: dict[str, Any] | None, wrong: str | N
     assert statement.problem == ("" if wrong is None else problem)
 
 
-@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
-@pytest.mark.parametrize(
-    "url", ["https://town.example/license.xml", "http://town.example", "https://[::1]/a?b#c"]
+URLS = ("https://town.example/license.xml", "http://town.example", "https://[::1]/a?b#c")
+NO_URLS = (
+    *(
+        "",
+        "/license.xml",
+        "license.xml",
+        "town.example/a",
+        "<https://town.example/a>",
+        "https://",
+        "https:/a",
+    ),
+    *(
+        "https://town.example/a b",
+        "https://[::1/a",
+        "//town.example/a",
+        "mailto:a@town.example",
+        "https://\x00",
+    ),
 )
-def test_a_license_and_a_policy_are_absolute_urls(kind: str, url: str) -> None:
-    statement = said(kind, url)
-    assert (statement.value, statement.problem) == (url, "")
-    assert [statement.says(purpose) for purpose in PURPOSES] == [None, None, None]
+NO_RESERVATIONS = ("", "2", "true", "yes", "-1", "1.0", "01", "1, 1", "?1", "\u0661")
 
 
-@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
 @pytest.mark.parametrize(
-    "url",
-    ["", "/license.xml", "license.xml", "town.example/a", "<https://town.example/a>", "https://", "https:/a",
-     "https://town.example/a b", "https://[::1/a", "//town.example/a", "mailto:town@town.example", "https://\x00"],
-)  # fmt: skip
-def test_another_value_is_no_license(kind: str, url: str) -> None:
-    statement = said(kind, url)
-    assert (statement.value, statement.problem) == (None, "not an absolute URL")
-
-
-@pytest.mark.parametrize(("value", "parsed", "trains"), [("1", True, False), ("0", False, None)])
-def test_tdm_reservation(value: str, parsed: bool, trains: bool | None) -> None:
-    statement = said("tdm-reservation", value)
-    assert (statement.value, statement.problem) == (parsed, "")
-    assert statement.says("ai-train") is trains
-    assert statement.says("search") is None
-
-
-@pytest.mark.parametrize("value", ["", "2", "true", "yes", "-1", "1.0", "01", "1, 1", "?1", "\u0661"])
-def test_another_reservation_is_malformed(value: str) -> None:
-    statement = said("tdm-reservation", value)
-    assert (statement.value, statement.problem) == (None, "neither 0 nor 1")
-    assert statement.says("ai-train") is None
+    ("kind", "value", "parsed", "problem"),
+    [
+        *((kind, url, url, "") for kind in ("license", "tdm-policy") for url in URLS),
+        *(
+            (kind, text, None, "not an absolute URL")
+            for kind in ("license", "tdm-policy")
+            for text in NO_URLS
+        ),
+        ("tdm-reservation", "1", True, ""),
+        ("tdm-reservation", "0", False, ""),
+        *(("tdm-reservation", value, None, "neither 0 nor 1") for value in NO_RESERVATIONS),
+    ],
+)
+def test_licenses_policies_and_reservations(
+    kind: str, value: str, parsed: str | bool | None, problem: str
+) -> None:
+    statement = said(kind, value)
+    assert (statement.value, statement.problem) == (parsed, problem)
+    refused = {purpose for purpose in PURPOSES if statement.says(purpose) is not None}
+    assert refused == ({"ai-train"} if parsed is True else set())
 
 
 @pytest.mark.parametrize(
@@ -159,6 +168,7 @@ def test_another_reservation_is_malformed(value: str) -> None:
         ("content-usage", "ai=n, train-ai=y", {"ai-input", "ai-train"}),
         ("content-usage", "bots=n", set(PURPOSES)),
         ("content-usage", "train-genai=n", {"ai-train"}),
+        ("tdm-reservation", "1", {"ai-train"}),
         ("noai", "", {"ai-train"}),
         ("noimageai", "", {"ai-train"}),
     ],
