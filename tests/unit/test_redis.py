@@ -123,23 +123,20 @@ def test_a_sentinel_url_has_several_hosts_a_service_and_a_database() -> None:
     assert all(one.get("password") is None for one in sentinels)
 
 
-def test_sentinels_may_have_a_password_of_their_own() -> None:
-    pool = client_of(
-        "redis+sentinel://one/town?sentinel_password=other&health_check_interval=2"
-    ).connection_pool
-    assert pool.connection_kwargs.get("password") is None
-    assert pool.connection_kwargs["health_check_interval"] == 2
-    assert pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs["password"] == "other"
+def options_of(url: str) -> tuple[Any, Any]:
+    """Return the options for the master and those for its Sentinels."""
+    pool = client_of(url).connection_pool
+    return pool.connection_kwargs, pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
 
 
-def test_the_options_of_tls_are_those_of_the_sentinels_too() -> None:
-    pool = client_of(
-        "rediss+sentinel://one/town?ssl_ca_certs=/ours.pem&sentinel_ssl_certfile=/mine.pem"
-    ).connection_pool
-    assert pool.connection_kwargs["ssl_ca_certs"] == "/ours.pem"
-    assert pool.connection_kwargs.get("ssl_certfile") is None
-    of_sentinel = pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
-    assert (of_sentinel["ssl_ca_certs"], of_sentinel["ssl_certfile"]) == ("/ours.pem", "/mine.pem")
+def test_sentinels_may_have_options_of_their_own_beside_those_of_tls() -> None:
+    master, sentinel = options_of("redis+sentinel://one/town?sentinel_password=other&health_check_interval=2")
+    assert (master.get("password"), sentinel["password"]) == (None, "other")
+    assert master["health_check_interval"] == 2
+    tls = "ssl_ca_certs=/ours.pem&sentinel_ssl_certfile=/mine.pem"
+    master, sentinel = options_of(f"rediss+sentinel://one/town?{tls}")
+    assert (master["ssl_ca_certs"], master.get("ssl_certfile")) == ("/ours.pem", None)
+    assert (sentinel["ssl_ca_certs"], sentinel["ssl_certfile"]) == ("/ours.pem", "/mine.pem")
 
 
 def test_a_cluster_url_has_several_hosts() -> None:
