@@ -92,7 +92,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_SHARED": Setting(
             False,
             values.flag,
-            "makes all processes that share a Redis store keep one common delay for each site",
+            "keeps one common delay for each site, for all processes with the same Redis store",
         ),
         "NOROBOTS_META": Setting(
             False,
