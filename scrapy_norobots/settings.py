@@ -62,10 +62,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_ALSO_OBEY": Setting(
             (),
             values.parsers,
-            "adds other readings of robots.txt, such as RFC 9309: all must allow a request",
+            "also obeys other standards, such as RFC 9309: a request is sent only if all of them allow it",
         ),
         "NOROBOTS_ALSO_ROBOTS": Setting(
-            (), values.robots, 'adds other robots, such as `"GPTBot"`, that must be allowed, too'
+            (), values.robots, 'also obeys the rules for other robots, such as `"GPTBot"`'
         ),
         "NOROBOTS_STATUS_POLICY": Setting(
             DEFAULT_PRESET,
