@@ -146,11 +146,11 @@ class RobotsTxt:
     def parse(cls, body: bytes | str, *, reading: str = "1994", multivalue: bool = False) -> RobotsTxt:
         """Return the file that has this body: bytes as downloaded, or text that is decoded already.
 
-        `reading` is ``"1994"``, ``"rfc9309"``, or ``"both"``: a URL is then allowed if both standards allow
-        it. If `multivalue` is true, a line may have several values by the standard of 1994, separated by
-        spaces or tabs (D1). Any bytes and any text are a robots.txt (F1); raises `TypeError` for other types,
-        and `ValueError` for another reading. A file that is empty or has no records restricts no robot (F9).
-        Nothing is read yet: the first question reads the file.
+        `reading` is ``"1994"``, ``"rfc9309"``, or ``"both"``, which allows only what both standards allow. If
+        `multivalue` is true, a line may have several values by the standard of 1994, separated by spaces or
+        tabs (D1). Any bytes and any text are a robots.txt (F1). Raises `TypeError` for other types, and
+        `ValueError` for an unknown reading. A file that is empty or has no records restricts no robot (F9).
+        `parse` does not read the file yet: the first question reads it.
         """
         return cls(body, reading=reading, multivalue=multivalue)
 
@@ -198,11 +198,11 @@ class RobotsTxt:
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
 
-        `url` is an absolute URL, or a path with or without a query that starts with ``/``. A path is checked
-        as one of the file's own origin. A URL that is not http or https (``mailto:``) or lacks its host
-        (``http:///a``) is always allowed (U9), and so is ``/robots.txt`` (U7). Raises
-        `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
-        `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
+        `url` is an absolute URL, or a path that starts with ``/``, with or without a query. A path is checked
+        as one of the file's own origin. A URL that is not http or https (``mailto:``) or has no host
+        (``http:///a``) is always allowed (U9). ``/robots.txt`` is always allowed, too (U7). Raises
+        `TypeError` if `url` is not a `str`, or if `robot` is neither `str` nor `bytes`. Raises `ValueError`
+        if `url` is neither a URL nor a path, or if its port is not a number from 0 to 65535.
         """
         last, rules = self._last
         if robot != last:
@@ -227,8 +227,8 @@ class RobotsTxt:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
 
         `url`, `robot` and the errors are those of `allowed`, which is faster. `source` is the URL that the
-        file was downloaded from; the text of the decision names it. Of several readings, the decision is that
-        of the first one that forbids the URL, or else of the first one.
+        file was downloaded from; the text of the decision names it. With several readings, the first one that
+        forbids the URL decides. If none forbids it, the first reading decides.
         """
         decisions = self.decisions(url, robot, source)
         return next((decision for decision in decisions if not decision), decisions[0])
