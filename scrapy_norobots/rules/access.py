@@ -241,13 +241,14 @@ class Judge:
         """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
         `now` is in seconds since the epoch. The lifetime of the result is what remains at `now`; it is 0 or
-        negative if the access has expired.
+        negative if the access has expired. If a clock was wrong, so that a snapshot is from the future, it is
+        as old as if it was from the past.
         """
         access = None
         for snapshot in snapshots:
             access = self.judge(snapshot, access)
         assert access is not None  # there is at least one
-        return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
+        return replace(access, lifetime=access.lifetime - abs(now - snapshots[-1].time))
 
     def _renewed(self, previous: Access, answer: Snapshot) -> Access:
         known = previous.snapshot

@@ -25,9 +25,6 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 # Each further failure doubles the time to the next try, up to so many seconds.
 LONGEST_BACK_OFF = 3600.0
 
-# The largest difference expected between the clocks of two machines that share a store, in seconds.
-_MAX_CLOCK_SKEW = 300.0
-
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
 
@@ -116,11 +113,6 @@ class Freshness:
         back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
         return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
 
-    @staticmethod
-    def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
-        """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
-        return snapshot.time - now <= _MAX_CLOCK_SKEW
-
     def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
         """Return when a store may delete a snapshot, in seconds since the epoch.
 
@@ -129,11 +121,8 @@ class Freshness:
         return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
 
     def may_stay(self, snapshot: Snapshot, now: float) -> bool:
-        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time.
-
-        If the clock was set back, so that the copy is from the future, it may.
-        """
-        return now - snapshot.time <= self.stale_ttl
+        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time."""
+        return abs(now - snapshot.time) <= self.stale_ttl
 
 
 def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:
