@@ -313,15 +313,16 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         body = _plain_body(response, maxsize) if is_read else b""
     except ValueError as exc:
         return _failed(origin, response.url, UnreadableBodyError(exc))
+    now = time.time()
     return Snapshot(
         origin,
         response.url,
-        time.time(),
+        now,
         status=response.status,
         headers=_kept_headers(response),
         body=body,
         local_failure=response.status in _ON_THE_WAY,
-        from_site=True,
+        received=now,
     )
 
 

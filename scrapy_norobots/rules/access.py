@@ -254,12 +254,7 @@ class Judge:
         known = previous.snapshot
         # The time of the answer begins again.
         kept = {name: value for name, value in known.headers.items() if name not in ("age", "date")}
-        snapshot = replace(
-            known,
-            time=answer.time,
-            headers={**kept, **answer.headers},
-            first_time=known.first_time or known.time,
-        )
+        snapshot = replace(known, time=answer.time, headers={**kept, **answer.headers})
         return replace(
             previous,
             snapshot=snapshot,

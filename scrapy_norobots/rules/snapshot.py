@@ -34,8 +34,8 @@ class Snapshot:
     """One download of an origin's robots.txt, including redirects.
 
     - `url` is the URL of the last hop.
-    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch. After
-      a 304, `first_time` is when the confirmed download ended; else 0. Stores do not keep it.
+    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch.
+      `received` is when this process received `body` from the site; 0 for a snapshot from a store.
     - `status` is the HTTP status of the response, `headers` a few of its headers with lower-case names, and
       `body` its decoded bytes.
     - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
@@ -44,7 +44,6 @@ class Snapshot:
     - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
       snapshot.
     - `proxy` is the proxy of the page request, if the download failed because of it; stores do not keep it.
-    - `from_site` is true if this process received `body` from the site; False for a snapshot from a store.
     """
 
     origin: Origin
@@ -58,8 +57,7 @@ class Snapshot:
     local_failure: bool = False
     proxy: str = field(default="", compare=False, repr=False)
     exception: Exception | None = field(default=None, compare=False, repr=False)
-    from_site: bool = field(default=False, compare=False, repr=False)
-    first_time: float = field(default=0.0, compare=False, repr=False)
+    received: float = field(default=0.0, compare=False, repr=False)
 
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.
@@ -71,12 +69,6 @@ class Snapshot:
             (name, self.headers.get(header, "")) for header, name in _CONDITIONS.items() if url == self.url
         )
         return {name: value for name, value in found if value and value.isascii() and value.isprintable()}
-
-    @property
-    def is_unknown_host(self) -> bool:
-        """Whether the name of the host did not resolve, so that there may be no such host."""
-        # A store keeps only this text, which begins with the class: Twisted's, or Scrapy's from 2.15 on.
-        return not self.local_failure and self.error.startswith(("DNSLookupError", "CannotResolveHostError"))
 
 
 @dataclass(frozen=True, slots=True)

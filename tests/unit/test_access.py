@@ -222,22 +222,6 @@ def test_a_304_to_a_request_without_a_condition_is_a_failure(known: Snapshot) ->
 
 
 @pytest.mark.parametrize(
-    ("error", "is_unknown"),
-    [
-        ("CannotResolveHostError: DNS lookup failed: no results for hostname lookup: town.example.", True),
-        ("DNSLookupError: DNS lookup failed: no results for hostname lookup: town.example.", True),
-        ("TimeoutError", False),
-        ("ConnectionRefusedError: DNSLookupError", False),
-        ("", False),
-    ],
-)
-def test_a_host_whose_name_does_not_resolve_is_unknown(error: str, is_unknown: bool) -> None:
-    snapshot = replace(LOST, error=error)
-    assert snapshot.is_unknown_host is is_unknown
-    assert not replace(snapshot, local_failure=True).is_unknown_host
-
-
-@pytest.mark.parametrize(
     ("target", "expected"),
     [
         ("/a?b=c", {"/a?b=c"}),

@@ -190,7 +190,7 @@ def test_a_ttl_below_the_shortest_lifetime_applies() -> None:
     assert replace(TIMES, ttl=60).lifetime(Snapshot(ORIGIN, "", CAME)) == 60
 
 
-@pytest.mark.parametrize("change", [{"exception": OSError("x")}, {"from_site": True}], ids=str)
+@pytest.mark.parametrize("change", [{"exception": OSError("x")}, {"received": 1.0}], ids=str)
 def test_what_only_this_process_knows_makes_no_difference(change: dict[str, object]) -> None:
     """So a snapshot that comes from a store equals the one that was saved."""
     here = replace(LOST, **change)  # type: ignore[arg-type]
