@@ -48,10 +48,9 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        # Until a call of the kind that failed succeeds: a full disk can still be read.
-        self._failing: set[str] = set()
+        # The method that failed, until a call of it succeeds: a full disk can still be read.
+        self._failing = ""
         self._open_until = 0.0
-        self._is_closed = False
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._try("load", lambda: self._store.load(origin), ())
@@ -66,14 +65,14 @@ class CircuitBreaker:
         await self._try("unlock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
-        self._is_closed = True
+        self._open_until = float("inf")
         try:
             await compat.within(TIMEOUT, self._store.close())
         except Exception as exc:  # each library has its own errors
             logger.info("%s could not be closed: %s", self._name, _describe(exc))
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._is_closed or self._clock() < self._open_until:
+        if self._clock() < self._open_until:
             return fallback
         if is_test := bool(self._failing):  # the others do not wait for its result
             self._open_until = self._clock() + TIMEOUT + PAUSE
@@ -86,8 +85,8 @@ class CircuitBreaker:
             return fallback
         if is_test:
             self._open_until = 0.0
-            self._failing.discard(method)
-            if not self._failing:
+            if method == self._failing:
+                self._failing = ""
                 logger.warning("%s works again and is in use", self._name)
         return result
 
@@ -107,7 +106,7 @@ class CircuitBreaker:
                 _describe(exc),
             )
         # Few crawls unlock, so the next lock shows that it works again.
-        self._failing.add("lock" if method == "unlock" else method)
+        self._failing = "lock" if method == "unlock" else method
 
 
 def _describe(exc: Exception) -> str:

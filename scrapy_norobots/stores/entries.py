@@ -34,6 +34,16 @@ _DICTIONARY = (
     b'"etag":"\\"W/\\"","last-modified":"},"failures":0,"size":0}]}\nUser-agent: *\nDisallow:'
 )
 
+# The fields of a snapshot that an entry has, and their JSON types.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "time": (float,),
+    "status": (int, type(None)),
+    "error": (str,),
+    "headers": (dict,),
+    "failures": (int,),
+}
+
 # What an entry may have beside the largest body: headers, and the snapshot of a failure, in bytes.
 _MOST_HEAD = 1024 * 1024
 
@@ -48,15 +58,7 @@ def _content(snapshots: Sequence[Snapshot]) -> bytes:
     head = {
         "origin": list(snapshots[0].origin),
         "snapshots": [
-            {
-                "url": snapshot.url,
-                "time": snapshot.time,
-                "status": snapshot.status,
-                "error": snapshot.error,
-                "headers": dict(snapshot.headers),
-                "failures": snapshot.failures,
-                "size": len(snapshot.body),
-            }
+            {**{name: getattr(snapshot, name) for name in _TYPES}, "size": len(snapshot.body)}
             for snapshot in snapshots
         ],
     }
@@ -81,17 +83,6 @@ def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
         return tuple(found) if found and _content(found) == content else ()
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ()
-
-
-# The JSON types of the facts of a snapshot.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "url": (str,),
-    "time": (float,),
-    "status": (int, type(None)),
-    "error": (str,),
-    "headers": (dict,),
-    "failures": (int,),
-}
 
 
 def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:

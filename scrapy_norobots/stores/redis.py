@@ -106,8 +106,7 @@ return start - now
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs, and how many entries are read at
-# once.
+# How many keys a step of SCAN looks at, including those of other programs.
 _PAGE = 100
 
 
@@ -157,11 +156,9 @@ class RedisStore(_Client):
         return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        origin, milliseconds = snapshots[0].origin, int((until - time.time()) * 1000)
-        if milliseconds <= 0:
-            await self.unlock(origin)
-        else:
-            await self._run(_SAVE_SCRIPT, self._keys(origin), await _encode(snapshots), milliseconds)
+        milliseconds = max(1, int((until - time.time()) * 1000))
+        keys = self._keys(snapshots[0].origin)
+        await self._run(_SAVE_SCRIPT, keys, await _encode(snapshots), milliseconds)
 
     async def unlock(self, origin: Origin) -> None:
         await self._run(_UNLOCK_SCRIPT, self._keys(origin))
@@ -169,14 +166,13 @@ class RedisStore(_Client):
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
         await self._redis.initialize()
-        # In a cluster, MGET is for keys of one slot.
-        get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
-        async for page in _pages(keys):
-            for key, entry in zip(page, await get(page), strict=True):
-                name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
-                origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
-                if origin is not None and isinstance(entry, bytes):  # else it has expired
+        async for key in keys:
+            name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
+            origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
+            if origin is not None:
+                (entry,) = await self._redis.mget(key)
+                if entry is not None:  # else it has expired
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
@@ -194,17 +190,6 @@ class RedisStore(_Client):
         if len(entry) <= _SMALL_ENTRY:
             return entries.decode(entry, origin, self._maxsize)
         return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
-
-
-async def _pages(keys: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    page: list[bytes] = []
-    async for key in keys:
-        page.append(key)
-        if len(page) == _PAGE:
-            yield page
-            page = []
-    if page:
-        yield page
 
 
 async def _encode(snapshots: Sequence[Snapshot]) -> bytes:

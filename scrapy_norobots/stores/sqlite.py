@@ -113,10 +113,9 @@ class SqliteStore:
             entry = entries.encode(snapshots)
             with db:
                 db.execute("BEGIN IMMEDIATE")
-                if len(entry) <= self._max_bytes // 2:  # else it would displace most other entries
-                    values = str(origin), entry, time.time(), until
-                    db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
-                    self._make_room(db)
+                values = str(origin), entry, time.time(), until
+                db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
+                self._make_room(db)
                 self._unlock(db, origin)
 
         await self._run(save)
@@ -151,11 +150,8 @@ class SqliteStore:
         return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
 
     async def close(self) -> None:
-        self._thread.submit(self._close_file)  # runs even if the caller stops waiting
-        try:
-            await compat.in_thread(self._thread, lambda: None)
-        finally:
-            self._thread.shutdown(wait=False)
+        self._thread.submit(self._close_file)
+        self._thread.shutdown(wait=False)
 
     async def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return await compat.in_thread(self._thread, lambda: self._with_file(work))
