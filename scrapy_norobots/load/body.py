@@ -75,6 +75,7 @@ class BodiesInFlight:
         # By download: its last request (each retry and redirect has its own), and the bytes received for it.
         self._bodies: dict[int, tuple[Request | None, int]] = {}
         self._numbers = count()
+        self._total = 0
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
@@ -87,7 +88,7 @@ class BodiesInFlight:
         try:
             yield {_DOWNLOAD: download}
         finally:
-            del self._bodies[download]
+            self._total -= self._bodies.pop(download)[1]
             if not self._bodies:
                 for handler, signal in self._handlers:
                     self._signals.disconnect(handler, signal)
@@ -102,11 +103,13 @@ class BodiesInFlight:
             return
         if download not in self._bodies:
             raise StopDownload
-        last, size = self._bodies[download]
-        size = len(data) + (size if last is request else 0)
+        last, known = self._bodies[download]
+        size = len(data) + (known if last is request else 0)
         self._bodies[download] = request, size
-        if size > self._bytes_max - sum(size for _, size in self._bodies.values()):
+        self._total += size - known
+        if size > self._bytes_max - self._total:
             self._bodies[download] = request, 0
+            self._total -= size
             raise NoRoomError
 
 

@@ -164,8 +164,8 @@ class Fetcher:
         if ROBOTS_DOWNLOAD not in request.meta:
             return
         self._ends.mark(response, request)
-        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
-        response.headers.pop("Content-Encoding", None)
+        if "Content-Encoding" in response.headers:
+            response.headers.setlist(ENCODING_HEADER, response.headers.pop("Content-Encoding"))
         if "Retry-After" in response.headers and stated_wait(
             response.status, _kept_headers(response), time.time()
         ):
@@ -272,8 +272,7 @@ def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
 
 def redirect_target(response: Response) -> str | None:
     """Return the URL that a response redirects to; None without a redirect to an http or https URL."""
-    location = response.headers.get("Location")
-    if response.status not in _REDIRECTS or not location:
+    if response.status not in _REDIRECTS or not (location := response.headers.get("Location")):
         return None
     try:
         origin, target = split(urljoin(response.url, safe_url_string(location)))

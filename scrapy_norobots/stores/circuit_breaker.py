@@ -1,9 +1,8 @@
 """`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is logged as one WARNING (an ERROR if the setting names something that is not a store) and
-opens the circuit: for `PAUSE` seconds no call reaches the store, and the crawl uses memory only, as without a
-store. After each pause, one call tests the store; when it works again, that is one WARNING too. No call to
-the store takes longer than `TIMEOUT` seconds.
+The first failure is logged as one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the
+store, and the crawl uses memory only, as without a store. After each pause, one call tests the store; when it
+works again, that is one WARNING too. No call to the store takes longer than `TIMEOUT` seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import Locked, NotAStoreError, Store, error_text
+from scrapy_norobots.stores import Locked, Store, error_text
 
 logger = logging.getLogger(__name__)
 
@@ -93,13 +92,7 @@ class CircuitBreaker:
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
-        if isinstance(exc, NotAStoreError) and not self._failing:
-            logger.error(
-                "%s cannot be used: %s. It was not changed, and the crawl continues without a store",
-                self._name,
-                printable(str(exc)),
-            )
-        elif not self._failing:
+        if not self._failing:
             logger.warning(
                 "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
                 self._name,
