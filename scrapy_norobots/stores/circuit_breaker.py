@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError
@@ -65,10 +66,8 @@ class CircuitBreaker:
 
     async def close(self) -> None:
         self._open_until = float("inf")
-        try:
+        with suppress(Exception):  # the crawl is over, and nothing is lost
             await compat.within(TIMEOUT, self._store.close())
-        except Exception as exc:  # each library has its own errors
-            logger.info("%s could not be closed: %s", self._name, _describe(exc))
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
         if self._clock() < self._open_until:
