@@ -227,8 +227,7 @@ def _store(settings: BaseSettings) -> str:
 
 
 def _freshness(settings: BaseSettings) -> Freshness:
-    names = ("TTL_MIN", "TTL", "ERROR_TTL", "STALE_TTL")
-    return Freshness(**{name.lower(): read(settings, PREFIX + name) for name in names})
+    return Freshness(**{one.name: read(settings, PREFIX + one.name.upper()) for one in fields(Freshness)})
 
 
 @dataclass(frozen=True, slots=True)

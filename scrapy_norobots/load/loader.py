@@ -30,6 +30,7 @@ from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
@@ -282,8 +283,9 @@ class RobotsLoader:
         if self._store is not None and judged.local_failure:
             await self._store.unlock(origin)
         elif self._store is not None:
-            until = self.judge.freshness.kept_until(access.lifetime, judged)
-            await self._store.save(access.snapshots, until)
+            # It is used while it is fresh, then as a stale copy, and for its number of failures in a row.
+            longest = max(self.config.freshness.stale_ttl, LONGEST_BACK_OFF)
+            await self._store.save(access.snapshots, judged.time + access.lifetime + longest)
         return access
 
     def _open_store(self) -> Store | None:

@@ -105,17 +105,6 @@ class Freshness:
         back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
         return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
 
-    def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
-        """Return when a store may delete a snapshot, in seconds since the epoch.
-
-        A snapshot is used while it is fresh, then as a stale copy, and for its number of failures in a row.
-        """
-        return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
-
-    def may_stay(self, snapshot: Snapshot, now: float) -> bool:
-        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time."""
-        return abs(now - snapshot.time) <= self.stale_ttl
-
 
 def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:
     """Return the wait that a 429 or 503 asks for, in seconds, at most an hour; 0 if it asks for none.

@@ -62,7 +62,8 @@ class CircuitBreaker:
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def unlock(self, origin: Origin) -> None:
-        await self._try("unlock", lambda: self._store.unlock(origin), None)
+        # Few crawls unlock, so the next lock too shows that it works again.
+        await self._try("lock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
         self._open_until = float("inf")
@@ -95,11 +96,6 @@ class CircuitBreaker:
             logger.warning(
                 "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
                 self._name,
-                _describe(exc),
+                printable(": ".join(filter(None, (type(exc).__name__, error_text(exc))))),
             )
-        # Few crawls unlock, so the next lock shows that it works again.
-        self._failing = "lock" if method == "unlock" else method
-
-
-def _describe(exc: Exception) -> str:
-    return printable(": ".join(filter(None, (type(exc).__name__, error_text(exc)))))
+        self._failing = method

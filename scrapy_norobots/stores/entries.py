@@ -78,29 +78,23 @@ def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
         content = decompressor.decompress(entry[len(_MAGIC) :], maxsize + _MOST_HEAD)
         if not decompressor.eof or decompressor.unused_data:
             return ()
-        found = _snapshots(content, origin)
+        line, _, bodies = content.partition(b"\n")
+        found = []
+        for facts in json.loads(line)["snapshots"]:
+            size = facts.pop("size")
+            if (
+                not all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
+                or not all(isinstance(text, str) for text in facts["headers"].values())
+                or facts["failures"] < 0
+                or Origin.of(facts["url"]) is None
+            ):
+                return ()
+            found.append(Snapshot(origin=origin, body=bodies[:size], **facts))
+            bodies = bodies[size:]
         # The checksum is right, but any program can compute it: accept only what `encode` would write.
         return tuple(found) if found and _content(found) == content else ()
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ()
-
-
-def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:
-    """Return the snapshots in the content of an entry; raises one of several exceptions if it is invalid."""
-    line, _, bodies = content.partition(b"\n")
-    found = []
-    for facts in json.loads(line)["snapshots"]:
-        size = facts.pop("size")
-        if (
-            not all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
-            or not all(isinstance(text, str) for text in facts["headers"].values())
-            or facts["failures"] < 0
-            or Origin.of(facts["url"]) is None
-        ):
-            raise ValueError("not the facts of a snapshot")
-        found.append(Snapshot(origin=origin, body=bodies[:size], **facts))
-        bodies = bodies[size:]
-    return found
 
 
 def origin_of(key: str) -> Origin | None:

@@ -82,13 +82,6 @@ def test_lifetime(headers: dict[str, str], lifetime: float) -> None:
     assert TIMES.lifetime(snapshot) == lifetime
 
 
-def test_a_snapshot_is_kept_while_it_can_be_used() -> None:
-    snapshot = Snapshot(ORIGIN, ORIGIN.robots_url, CAME, status=200)
-    assert TIMES.kept_until(600, snapshot) == CAME + 600 + TIMES.stale_ttl
-    impatient = Freshness(ttl_min=0, ttl=10, error_ttl=60, stale_ttl=0)
-    assert impatient.kept_until(10, snapshot) == CAME + 10 + 3600  # the number of failures in a row is kept
-
-
 HOUR = 3600.0
 
 
