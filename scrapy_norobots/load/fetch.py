@@ -265,8 +265,8 @@ def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
         defaults = {name: value for name, value in settings.getdict(setting).items() if value}
         asked = {**defaults, **(params if isinstance(params, Mapping) else {})}
         kept = {name: asked[name] for name in _ZYTE_API_KEPT if asked.get(name)}
-        reset = dict.fromkeys(defaults)
-        return {key: {**reset, **kept, "httpResponseBody": True, "httpResponseHeaders": True}}
+        kept |= {"httpResponseBody": True, "httpResponseHeaders": True}
+        return {key: dict.fromkeys(defaults) | kept}
     return {"zyte_api_automap": False} if is_transparent else {}
 
 

@@ -224,9 +224,8 @@ def open_client(url: str) -> Redis | RedisCluster:
     options: dict[str, Any] = dict(parse_url(one))
     path = parts.path.strip("/")
     is_end_of_password = "@" in parts.query + parts.fragment
-    if is_end_of_password or options.get("decode_responses"):
-        raise ValueError
-    if scheme != "unix" and not _PATHS[kind].fullmatch(path):
+    is_path = scheme == "unix" or _PATHS[kind].fullmatch(path)
+    if is_end_of_password or options.get("decode_responses") or not is_path:
         raise ValueError
     # After a restart of the server, or a failover, all open connections are dead: each is opened once again.
     more: dict[str, Any] = {**_OPTIONS, "retry_on_error": [ConnectionError]}
