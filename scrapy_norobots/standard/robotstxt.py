@@ -18,7 +18,7 @@ from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.groups import Group, RawGroup, find_groups, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
-from scrapy_norobots.standard.patterns import PatternSet, forbidding
+from scrapy_norobots.standard.patterns import Index, PatternSet, not_shared
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import UNKNOWN_SITE, Origin, is_robots_txt, split
@@ -85,20 +85,29 @@ READINGS: Mapping[str, tuple[_Reading, ...]] = MappingProxyType(
 
 
 def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
-    """Return the rules of a robot's records, by each reading."""
-    rules: _Rules = ()
-    strict: tuple[Record | RawRecord, list[str], RuleSet] | None = None
+    """Return the rules of a robot's records, by each reading.
+
+    What the strict reading forbids is forbidden in any case, so that of RFC 9309 needs only the rest.
+    """
+    rules: list[RuleSet | PatternSet] = []
+    strict: Record | RawRecord | None = None
+    known: list[str] = []
+    is_shared = False
     for one in found:
         if isinstance(one, (Group, RawGroup)):
-            allows, disallows = one.values_after(strict)
-            if strict and strict[1] == disallows[: (shared := len(strict[1]))]:
-                rules = forbidding(allows, disallows, strict[2], shared)
-            else:
-                rules += forbidding(allows, disallows)
+            values = rest = one.values_after(strict, known)
+            if is_shared and known == values[: len(known)]:
+                rest = not_shared(values, len(known))
+            if rest:
+                allows = one.allows
+                index = Index(allows, values) if any(allows) else None
+                rules.append(PatternSet(rest, index=index))
         elif one is not None:
-            strict = one, (values := one.values), RuleSet(values)
-            rules = strict[2:]
-    return rules
+            strict, known = one, one.values
+            prefixes = RuleSet(known)
+            is_shared = prefixes.has_one_form
+            rules.append(prefixes)
+    return tuple(rules)
 
 
 class RobotsTxt:
@@ -228,7 +237,7 @@ class RobotsTxt:
         """Return the same by each reading."""
         origin, target = split(url)
         records, rules = self._records_of(robot, origin), self._rules_of(robot)
-        strict = next((each.strict for each in rules), None)
+        strict = rules[0] if rules and isinstance(rules[0], RuleSet) else None
         made = []
         for reading, record in zip(self._readings, records, strict=True):
             rule = None
