@@ -418,14 +418,6 @@ def test_a_file_without_records_allows_everything(text: str) -> None:
 # --- R: records
 
 
-@clause("R1")
-def test_all_rules_of_a_record_apply_to_all_its_robots() -> None:
-    body = "User-agent: tamarin\nUser-agent: potto\nUser-agent: indri\nDisallow: /x\nDisallow: /y\n"
-    for robot in ("Tamarin", "Potto/1.0", "Indri"):
-        assert forbidden(body, "/x /y /z", robot) == "/x /y"
-    assert forbidden(body, "/x /y /z", "Loris") == ""
-
-
 @clause("R2")
 @pytest.mark.parametrize("rule", ["/x", ""])
 @pytest.mark.parametrize("between", ["", "# x\n", "Allow: /\n", "hm\n", "Crawl-delay: 1\n# y\n"])
@@ -589,16 +581,6 @@ def test_records_apply_in_file_order_by_any_of_their_names() -> None:
     body = "User-agent: potto\nUser-agent: tam\nDisallow: /1\n\nUser-agent: tamarin\nDisallow: /2\n"
     assert forbidden(body, "/1 /2") == "/1"
     assert forbidden(body, "/1 /2", "Marin") == ""
-
-
-@clause("A4")
-@pytest.mark.parametrize("first", [True, False])
-def test_the_default_record_may_be_anywhere(first: bool) -> None:
-    parts = ["User-agent: *\nDisallow: /x\n", "User-agent: tamarin\nDisallow: /t\n"]
-    body = "\n".join(parts if first else reversed(parts))
-    assert forbidden(body, "/x /t") == "/t"
-    assert forbidden(body, "/x /t", "Potto") == "/x"
-    assert forbidden(body, "/x /t", "") == "/x"
 
 
 @clause("A5")

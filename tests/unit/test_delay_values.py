@@ -80,20 +80,6 @@ def test_a_malformed_value_is_ignored(line: str) -> None:
     assert value(f"User-agent: FooBot\nCrawl-delay: 3\nCrawl-delay: {line}\n") == 3.0
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "User-agent: *\nDisallow: /\n",
-        "User-agent: *\n# Crawl-delay: 3\n",
-        "User-agent: *\nCrawl-delay:\n",
-    ],
-)
-def test_a_file_without_the_field_has_no_lines(text: str) -> None:
-    assert not CrawlDelay(text.encode()).has_lines
-    assert value(text) is None
-
-
 def test_values_are_remembered_for_a_limited_number_of_robots() -> None:
     delay = CrawlDelay(FILE.encode())
     assert not delay.is_ready("FooBot")

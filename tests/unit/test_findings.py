@@ -281,17 +281,6 @@ def test_the_first_record_that_has_taken_a_name_is_reported() -> None:
     assert "at line 1," in finding.message
 
 
-def test_further_default_records_are_found() -> None:
-    record = "User-agent: x{0}\nUser-agent: *\nDisallow: /\n\n"
-    body = record.format(1) + record.format(2) + record.format(3)
-    findings = RobotsTxt.parse(body.encode()).findings
-    assert [(finding.kind, finding.line) for finding in findings] == [
-        ("second-default", 6),
-        ("second-default", 10),
-    ]
-    assert all("at line 1 " in finding.message for finding in findings)
-
-
 def test_an_html_page_has_one_finding_and_those_of_its_encoding() -> None:
     page = b"<html>\nDisallow: /\n\xe9 a: b\nUser-agent: x/1\n"
     assert found(page) == [(1, "html-page"), (3, "not-utf-8")]

@@ -128,7 +128,12 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
 
 def test_files_without_a_crawl_delay_need_no_second_reading() -> None:
     reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
-    for body in (b"", b"User-agent: *\nDisallow: /delay\n", b"# Crawl-delay: 3\n"):
+    for body in (
+        b"",
+        b"User-agent: *\nDisallow: /delay\n",
+        b"# Crawl-delay: 3\n",
+        b"User-agent: *\nCrawl-delay:\n",
+    ):
         assert isinstance(reader.read(body), RobotsTxt)
         assert crawl_delay(reader.read(body), "FooBot") is None
     assert crawl_delay(None, "FooBot") is None

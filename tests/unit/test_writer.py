@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import subprocess
 import sys
 import threading
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,7 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.evidence.writer import Writer
-from tests.helpers.judges.evidence import answers, files, members
+from tests.helpers.judges.evidence import answers
 from tests.helpers.samples.made_up import (
     SETTINGS,
     TIME,
@@ -116,19 +113,6 @@ def test_the_queue_counts_the_length_of_urls(tmp_path: Path) -> None:
     assert writer.lost > 85
     SlowDisk.may_end.set()
     end(writer)
-
-
-def test_each_record_has_a_line_with_its_digest_and_the_last_line_has_that_of_all(tmp_path: Path) -> None:
-    writer = write(tmp_path)
-    (path,) = files(tmp_path, ".jsonl.gz")
-    *lines, last = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-    records = [json.loads(line) for line in lines if b'"record"' in line]
-    assert [(one["length"], one["record"]) for one in records] == [
-        (len(member), f"sha256:{sha256(member).hexdigest()}")
-        for member in members(tmp_path / "town-1.warc.gz")
-    ]
-    assert json.loads(last) == {"closes": "town-1", "lost": 0, "sha256": sha256(b"".join(lines)).hexdigest()}
-    assert writer.head == sha256(path.read_bytes()).hexdigest()
 
 
 def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:
