@@ -470,7 +470,9 @@ def test_rules_of_several_default_records_apply_together() -> None:
     )
     assert forbidden(body, "/x /t /y /z", "Indri") == "/x /y"
     assert forbidden(body, "/x /t /y /z", "Tamarin") == "/t"
-    assert kinds(body).count("second-default") == 2
+    seconds = [finding for finding in RobotsTxt.parse(body).findings if finding.kind == "second-default"]
+    assert [finding.line for finding in seconds] == [8, 11]
+    assert all("at line 1 " in finding.message for finding in seconds)
     decision = RobotsTxt.parse(body.encode()).decide(HOST + "/y", "Indri")
     assert decision.rule == (12, "/y")
     assert decision.record is not None
