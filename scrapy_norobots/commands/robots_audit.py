@@ -8,7 +8,6 @@ answers and decisions.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ from scrapy_norobots.commands.base import (
     RED,
     YELLOW,
     CommandError,
-    Progress,
     RobotsCommand,
     coloured,
     to_json,
@@ -71,31 +69,18 @@ class RobotsAudit(RobotsCommand):
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise CommandError(f"robots-audit {problem}") from exc
-        files = files_in(args)
-        size = max(sum(file.stat().st_size for file in files if file.is_file()), 1)
-        progress, read = Progress(), Counter[str]()
+        audit = Audit(files_in(args), self._reading, heads=opts.head, body_max=self.config.maxsize)
+        write(self._lines(audit, as_json=opts.json))
 
-        def show(more: int) -> None:
-            read["bytes"] += more
-            progress.show(f"{min(read['bytes'] / size, 1.0):.0%} read")
-
-        audit = Audit(files, self._reading, show, heads=opts.head, body_max=self.config.maxsize)
-        try:
-            write(self._lines(audit, progress, as_json=opts.json))
-        finally:
-            progress.clear()
-
-    def _lines(self, audit: Audit, progress: Progress, *, as_json: bool) -> Iterator[str]:
+    def _lines(self, audit: Audit, *, as_json: bool) -> Iterator[str]:
         count = 0
         for place, text, is_readable in audit.problems():
             count += 1
-            progress.clear()
             self.exitcode = max(self.exitcode, 1 if is_readable else 2)
             if as_json:
                 yield to_json({"place": place, "problem": text, "readable": is_readable})
             else:
                 yield f"{coloured(printable(place), RED if is_readable else YELLOW)}: {printable(text)}"
-        progress.clear()
         if as_json:
             yield to_json(
                 {
