@@ -150,7 +150,5 @@ class Events:
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()
 
-        # Sent by features: the `Crawl-delay` that is kept for an origin; an origin whose robots.txt refuses a
-        # use of its pages, which the crawl does not obey.
+        # Sent by a feature: the `Crawl-delay` that is kept for an origin.
         self.crawl_delay_kept: Event[[Origin, float]] = Event()
-        self.usage_refused: Event[[Origin]] = Event()

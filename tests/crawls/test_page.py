@@ -164,15 +164,13 @@ def test_each_entry_leads_to_its_sites(report: Report, browser: webdriver.Chrome
     assert [text.partition(":")[0] for text in said] == [
         "1 site answered with a refusal such as 403, so nothing was fetched (1 request dropped)",
         "1 site meant to forbid more to this robot, but made a mistake",
-        "1 site had rules that the readings see differently, and all were obeyed",
     ]
-    for entry, name in zip(entries, ("shut", "village", "town"), strict=True):
+    for entry, name in zip(entries, ("shut", "village"), strict=True):
         sites, docs = entry.find_elements(By.TAG_NAME, "a")
         assert (docs.get_attribute("href") or "").startswith("https://scrapy-norobots.readthedocs.io/")
         sites.click()
         expected = [report.sites[name]]
         WebDriverWait(browser, 60).until(lambda _: column(browser, 1) == expected)  # noqa: B023
-    browser.back()
     browser.back()
     WebDriverWait(browser, 60).until(lambda _: column(browser, 1) == [report.sites["shut"]])
     assert browser.find_element(By.ID, "show").get_property("value") == "refused"

@@ -1,6 +1,6 @@
 """Render a report as text for the log, as JSON, or as one HTML page that loads nothing from the network.
 
-`log_text` says first what was dropped, what waited or failed, and what to do, in at most 15 lines. All is
+`log_text` says first what was dropped, what waited or failed, and what to do, in at most 14 lines. All is
 grouped and counted before; the script of the page only sorts, filters and shows. Text from sites can never
 become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block without a
 ``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own script and
@@ -23,7 +23,6 @@ from urllib.parse import urlencode
 from scrapy_norobots.features.report.counters import DOCS, counted
 from scrapy_norobots.standard.decision import quoted
 
-_LINES_MAX = 15
 _CAUSES_IN_LOG = 3
 
 # The columns of the table, each with its header, its class, and the value of all rows if it is left out. The
@@ -53,7 +52,7 @@ def log_text(facts: dict[str, Any]) -> str:
         line = f"line {cause['line']}, " if cause["line"] else ""
         what = quoted(cause["text"]) if cause["is_line"] else cause["text"]
         count = f"{cause['requests']} {dropped} at {where or 'no origin'}"
-        lines.append(f"{count}: {line}{what}{_for_robot(cause)}")
+        lines.append(f"{count}: {line}{what}")
     if rest := requests["dropped"] - sum(cause["requests"] for cause in causes):
         lines.append(f"{rest} {dropped} for other reasons")
     if requests["waited"]:
@@ -66,7 +65,7 @@ def log_text(facts: dict[str, Any]) -> str:
     lines += to_do or ["to do: nothing"]
     if facts["faulty_files"]:
         lines.append(f"files with lines without effect: {facts['faulty_files']}")
-    return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines][:_LINES_MAX])
+    return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines])
 
 
 def to_json(facts: dict[str, Any]) -> str:
@@ -190,7 +189,7 @@ def _causes(facts: dict[str, Any]) -> str:
     rows = [
         f'<tr><td class="number">{rule["requests"]:,}</td>'
         f'<td class="site">{"<code>" if rule["is_line"] else ""}{escape(rule["text"])}'
-        f"{'</code>' if rule['is_line'] else ''}{escape(_for_robot(rule))}</td>"
+        f"{'</code>' if rule['is_line'] else ''}</td>"
         f"<td>{_link(f'cause-{number}', counted(len(rule['origins']), 'site'))}</td></tr>"
         for number, rule in enumerate(facts["rules"])
     ]
@@ -229,7 +228,3 @@ def _waiting(requests: dict[str, int]) -> str:
         f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
         f"given up: {requests['given_up']}, left at the end: {requests['left']}"
     )
-
-
-def _for_robot(cause: dict[str, Any]) -> str:
-    return f", for {quoted(cause['robot'])}" if cause["robot"] else ""
