@@ -149,6 +149,3 @@ class Events:
         self.downloaded: Event[[Snapshot]] = Event()
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()
-
-        # Sent by a feature: the `Crawl-delay` that is kept for an origin.
-        self.crawl_delay_kept: Event[[Origin, float]] = Event()

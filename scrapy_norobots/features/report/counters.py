@@ -124,7 +124,6 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    crawl_delay: float = 0.0
     ignored_lines: int = 0
     findings: str = ""
     marks: frozenset[str] = frozenset()
@@ -169,11 +168,6 @@ class Counters:
         row.outcome, row.detail = outcome, event.access.detail[:_TEXT_MAX]
         row.source, row.seconds = event.source, max(row.seconds, event.seconds)
         row.ignored_lines, row.findings, row.marks = examined.lines, examined.kinds, examined.marks
-
-    def add_crawl_delay(self, origin: Origin, seconds: float) -> None:
-        """Note the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
-        if origin in self.rows:
-            self.rows[origin].crawl_delay = seconds
 
     def add_pass(self, origin: Origin) -> None:
         """Count a request that passed."""
@@ -293,7 +287,6 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "origin": printable(str(origin)),
         "outcome": str(row.outcome),
         "seconds": round(row.seconds, 3),
-        "crawl_delay": round(row.crawl_delay, 3),
         "marks": sorted((row.marks | {row.outcome.mark}) - {""}),
         "detail": printable(row.detail),
     }

@@ -50,7 +50,6 @@
     } else if (name === "seconds") cell.textContent = `${value.toFixed(value < 10 ? 2 : 1)} s`;
     else if (name === "source") cell.textContent = value;
     else cell.textContent = value || name === "requests" || name === "dropped" ? number.format(value) : "";
-    if (name === "crawl_delay" && value) cell.append(" s");
     if (name === "ignored_lines" && value) add(cell, "span", "detail", data[at.findings]);
   }
 

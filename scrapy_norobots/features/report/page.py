@@ -34,7 +34,6 @@ _COLUMNS = {
     "seconds": ("Slowest load", "number", None),
     "requests": ("Checked", "number", None),
     "dropped": ("Dropped", "number", None),
-    "crawl_delay": ("Crawl-delay", "number", 0),
     "ignored_lines": ("Lines without effect", "", 0),
 }
 _DETAILS = ("detail", "findings")
