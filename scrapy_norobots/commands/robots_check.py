@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 
 from scrapy import Request, signals
@@ -27,8 +28,9 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
-from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.load.loader import OriginCache, RobotsLoader
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
@@ -66,6 +68,7 @@ class RobotsCheck(RobotsCommand):
             metavar="STORE",
             help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
         )
+        parser.add_argument("--compare", action="store_true", help="also show the answer by RFC 9309")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
@@ -96,7 +99,8 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        answerer = Answerer(robots, opts.json, is_stored=opts.store is not None)
+        compared = _by_rfc9309(crawler, config) if opts.compare else None
+        answerer = Answerer(robots, opts.json, compared, is_stored=opts.store is not None)
         await Stream(crawler, get, load, answerer).run(args)
         self.exitcode = answerer.status
 
@@ -118,3 +122,20 @@ def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
         return access
 
     return load
+
+
+def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:
+    """Return a function that judges the download of an access by RFC 9309."""
+    reader = Reader(crawler, Rfc9309RobotParser, (), multivalue=False)
+    judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)
+    others = OriginCache(memory_max=config.memory_max)
+
+    def compared(access: Access) -> Access:
+        snapshot = access.snapshot
+        other = others.latest(snapshot.origin)
+        if other is None or other.snapshot.time != snapshot.time:
+            other = judge.judge(snapshot)  # which reads nothing yet
+            others.put(snapshot.origin, other)
+        return other
+
+    return compared

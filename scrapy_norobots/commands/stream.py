@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import product
 from threading import Thread
 from typing import Any, TypeAlias
 
@@ -93,12 +94,12 @@ def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
         "source": decision.source,
         "rule": decision.rule and decision.rule._asdict(),
         "record": record and {"line": record.line, "names": names},
-        **dict.fromkeys(("age", "fresh", "usage")),
+        **dict.fromkeys(("rfc9309", "rfc9309_rule", "differs", "age", "fresh", "usage")),
     }
 
 
 def _line(facts: dict[str, Any]) -> str:
-    word = facts["answer"]
+    word, rule = facts["answer"], facts["rfc9309_rule"]
     robot = f" for {quoted(facts['robot'])}" if facts["robot"] else ""
     line = f"{coloured(f'{word:<9}', _COLOUR[word])} {printable(facts['url'])}{robot}: {facts['why']}"
     if facts["age"] is not None:
@@ -106,6 +107,11 @@ def _line(facts: dict[str, Any]) -> str:
     if facts["usage"]:
         texts = [f"line {one['line']}: {printable(one['text'], 200)}" for one in facts["usage"]]
         line += f" [{'; '.join(texts)}]"
+    if facts["differs"]:
+        why = f"; line {rule['line']}, {quoted(rule['value'])}" if rule else ""
+        line += " " + coloured(f"[RFC 9309 differs: {facts['rfc9309']}{why}]", YELLOW)
+    elif facts["rfc9309"]:
+        line += " [RFC 9309: the same]"
     return line
 
 
@@ -113,36 +119,40 @@ def _line(facts: dict[str, Any]) -> str:
 class Answerer:
     """Answers questions for a list of robots.
 
-    If the accesses come from a store, answers have their age. `status` is the exit status for all answers so
-    far: the highest.
+    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
+    accesses come from a store, answers have their age. `status` is the exit status for all answers so far:
+    the highest.
     """
 
     robots: Sequence[str | bytes]
     as_json: bool
+    by_rfc9309: Callable[[Access], Access] | None = None
     is_stored: bool = False
     status: int = 0
 
     async def prepare(self, access: Access) -> None:
         """Read the file of an access for the robots, in a thread, as it may be large."""
-        for robot in self.robots:
-            await asyncio.to_thread(access.prepare, robot)
+        both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
+        for each, robot in product(both, self.robots):
+            await asyncio.to_thread(each.prepare, robot)
 
     def answer(self, url: str, sent: _Address, access: Access) -> str:
         """Return the answers for a URL and its address."""
         return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
 
     def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
-        decision = question.forbidden_by(access)
-        if decision is None:
-            decision = access.decide(question.url, question.robot)
-        word = ALLOWED if decision else FORBIDDEN
-        if not decision and access.temporary and access.rules is None:
-            word = UNKNOWN  # the failure forbids the URL, and not the site
-        answer = _facts(url, word, decision)
+        decision = _decide(question, access)
+        answer = _facts(url, _word(decision, access), decision)
         answer["usage"] = statements_on(access.rules, question.url, question.robot)
         if self.is_stored:
             answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
             answer["fresh"] = access.lifetime > 0
+        if self.by_rfc9309 is not None:
+            access = self.by_rfc9309(access)
+            decision = _decide(question, access)
+            answer["rfc9309"] = _word(decision, access)
+            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
+            answer["differs"] = answer["rfc9309"] != answer["answer"]
         return answer
 
     def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
@@ -162,6 +172,18 @@ def address(url: str) -> _Address | None:
     sent = url if _PLAIN.fullmatch(url) else Request(url).url
     origin, target = split(sent)
     return None if origin is None or target is None else (sent, origin, target)
+
+
+def _decide(question: Question, access: Access) -> Decision:
+    decision = question.forbidden_by(access)
+    return access.decide(question.url, question.robot) if decision is None else decision
+
+
+def _word(decision: Decision, access: Access) -> str:
+    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
+    if not decision and access.temporary and access.rules is None:
+        return UNKNOWN
+    return ALLOWED if decision else FORBIDDEN
 
 
 class Stream:

@@ -143,7 +143,7 @@ def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, fault: str) -
     assert done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--file", "/dev/null"]])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
 def test_empty_standard_input_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
