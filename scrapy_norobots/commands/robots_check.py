@@ -8,6 +8,7 @@ output has one line per URL and robot, in the order given, while more URLs are r
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_norobots.commands.base import (
     STDIN,
+    Progress,
     RobotsCommand,
     display_name,
     failures_of,
@@ -80,9 +82,17 @@ class RobotsCheck(RobotsCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         file = b"" if opts.file is None else read_input(opts.file, self.config.maxsize)
-        run_spider(self.crawler_process, partial(self._answer, args, opts, file))
+        # Someone who types URLs needs no progress.
+        progress = Progress(is_wanted=STDIN not in args or not sys.stdin.isatty())
+        progress.show("starting")
+        try:
+            run_spider(self.crawler_process, partial(self._answer, args, opts, progress, file))
+        finally:
+            progress.clear()
 
-    async def _answer(self, args: list[str], opts: Namespace, file: bytes, crawler: Crawler) -> None:
+    async def _answer(
+        self, args: list[str], opts: Namespace, progress: Progress, file: bytes, crawler: Crawler
+    ) -> None:
         """Answer all URLs, by the settings of a crawler. Raises `SettingError` if one is invalid."""
         config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).default]
@@ -101,7 +111,7 @@ class RobotsCheck(RobotsCommand):
             load = _from_store(crawler, loader, opts.store)
         compared = _by_rfc9309(crawler, config) if opts.compare else None
         answerer = Answerer(robots, opts.json, compared, is_stored=opts.store is not None)
-        await Stream(crawler, get, load, answerer).run(args)
+        await Stream(crawler, get, load, answerer, progress).run(args)
         self.exitcode = answerer.status
 
 

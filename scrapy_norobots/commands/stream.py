@@ -31,6 +31,7 @@ from scrapy_norobots.commands.base import (
     STDIN,
     YELLOW,
     CommandError,
+    Progress,
     coloured,
     display_name,
     places,
@@ -38,6 +39,7 @@ from scrapy_norobots.commands.base import (
     to_json,
     write,
 )
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.question import Question
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import statements_on
@@ -193,14 +195,18 @@ class Stream:
     raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
     """
 
-    def __init__(self, crawler: Crawler, get: Get, load: Load, answerer: Answerer) -> None:
+    def __init__(
+        self, crawler: Crawler, get: Get, load: Load, answerer: Answerer, progress: Progress
+    ) -> None:
         self._get = get
         self._load_access = load
         self._answerer = answerer
+        self._progress = progress
         self._places = places(crawler)
         self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
         self._room = asyncio.Semaphore(_WINDOW)
         self._loads: dict[Origin, asyncio.Task[Access]] = {}
+        self._written = 0
 
     async def run(self, arguments: Sequence[str]) -> None:
         """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
@@ -254,8 +260,9 @@ class Stream:
             self._room.release()
             if not isinstance(asked, str):
                 url, sent, access = asked
-                if isinstance(access, asyncio.Task) and not access.done():
-                    await self._write(answers)  # the load may take long
+                while isinstance(access, asyncio.Task) and not access.done():
+                    await self._write(answers, awaited=url)
+                    await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
             if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
@@ -269,11 +276,15 @@ class Stream:
             return self._answerer.unknown(url, Reason.ERROR, str(exc))
         return self._answerer.answer(url, sent, loaded)
 
-    async def _write(self, answers: list[str]) -> None:
-        """Write answers, if there are any, and empty the list."""
+    async def _write(self, answers: list[str], awaited: str = "") -> None:
+        """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
+            self._progress.clear()
             await asyncio.to_thread(write, answers)
+            self._written += len(answers)
             answers.clear()
+        left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
+        self._progress.show(f"{counted(self._written, 'answer')}{left}")
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:

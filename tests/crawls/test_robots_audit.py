@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -196,6 +197,23 @@ def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
     end(writer)
     of_one("/rota", verdict="allowed", reason="no_rule_matches", line=None, rule=None)(folder)
     assert run(tmp_path, "robots-audit", "evidence").stdout == shown
+
+
+def test_a_terminal_shows_the_progress(crawled: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        command("robots-audit", str(crawled)),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert re.match(r"\r\x1b\[K[\w.-]+: \d+% read", shown)
+    assert shown.endswith("\r\x1b[K")
 
 
 # What it must survive
