@@ -67,7 +67,7 @@ class RobotsCheck(RobotsCommand):
         source.add_argument(
             "--store",
             metavar="STORE",
-            help="answer from this store, a value of NOROBOTS_STORE, and download nothing",
+            help="answer from this store (written as in NOROBOTS_STORE), and download nothing",
         )
         parser.add_argument("--compare", action="store_true", help="also show the answer by RFC 9309")
 
