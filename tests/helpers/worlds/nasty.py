@@ -95,6 +95,12 @@ def case(some: Random, questions: int = 5) -> Case:
     return Case(body, [(_url(some, paths), some.choice(robots)) for _ in range(questions)])
 
 
+def body(some: Random, names: list[str], paths: list[str]) -> bytes:
+    """Return a file that has some of these names and paths."""
+    made = _encoded(some, _text(some, names, paths))
+    return made if isinstance(made, bytes) else made.encode("utf-8", "surrogateescape")
+
+
 def text(some: Random) -> str:
     """Return the text of a file."""
     return _text(some, [_name(some) for _ in range(2)], [_path(some) for _ in range(3)])

@@ -201,10 +201,7 @@ def _rules(some: Random, origins: list[str]) -> bytes:
     values = [_respell(some, target[: some.randint(3, 12)]) for target in some.choices(TARGETS[2:], k=4)]
     values[0] = some.choice(origins) + values[0]
     if some.random() < 0.15:
-        body = nasty._encoded(
-            some, nasty._text(some, list(NAMES), [value for value in values if value[0] == "/"])
-        )
-        return body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
+        return nasty.body(some, list(NAMES), [value for value in values if value[0] == "/"])
     lines = [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[:2]), ""]
     lines += [f"User-agent: {some.choice(NAMES)}", *(f"Disallow: {value}" for value in values[2:])]
     return some.choice(["\n", "\r\n", "\r"]).join(lines).encode()
