@@ -95,8 +95,7 @@ class Downloads:
 
     def __init__(self) -> None:
         self.crawler = Crawler(Spider)
-        self.bodies = BodiesInFlight(1000)
-        self.crawler.signals.connect(self.bodies.received, signals.bytes_received)
+        self.bodies = BodiesInFlight(self.crawler.signals, 1000)
         self.ends = ExitStack()
 
     def start(self) -> Request:
@@ -123,6 +122,7 @@ def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
         if is_given_up:
             sizes[number] = 0
         assert sum(sizes.values()) <= 1000
+    downloads.ends.close()
 
 
 def test_bytes_of_an_earlier_try_are_not_counted() -> None:
@@ -131,23 +131,12 @@ def test_bytes_of_an_earlier_try_are_not_counted() -> None:
     for _ in range(3):
         assert downloads.receive(request, 400) is None
         request = request.copy()
+    downloads.ends.close()
 
 
 def test_a_download_without_a_waiter_is_stopped() -> None:
     downloads = Downloads()
     request = downloads.start()
+    downloads.bodies.stop_late_ones()
     downloads.ends.close()
     assert isinstance(downloads.receive(request, 1), StopDownload)
-
-
-def test_two_counters_of_one_crawler_are_independent() -> None:
-    """A command has one, and the add-on of its project another."""
-    downloads = Downloads()
-    other = BodiesInFlight(1000)
-    downloads.crawler.signals.connect(other.received, signals.bytes_received)
-    with other.counted() as meta:
-        request = Request("http://town.example/robots.txt", meta=meta)
-        results = downloads.crawler.signals.send_catch_log(
-            signals.bytes_received, data=bytes(500), request=request, spider=None
-        )
-    assert [result for _, result in results] == [None, None]
