@@ -58,7 +58,7 @@ class RobotsCheck(RobotsCommand):
             metavar="NAME",
             action="append",
             default=[],
-            help="robot to check for: a name or a whole User-Agent header; can be given several times",
+            help="check for this robot: a name or a whole User-Agent header (can be given several times)",
         )
         source = parser.add_mutually_exclusive_group()
         source.add_argument(
@@ -67,7 +67,7 @@ class RobotsCheck(RobotsCommand):
         source.add_argument(
             "--store",
             metavar="STORE",
-            help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
+            help="answer from this store (written as in NOROBOTS_STORE), and download nothing",
         )
         parser.add_argument("--compare", action="store_true", help="also show the answer by RFC 9309")
 

@@ -224,7 +224,7 @@ def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, st
     compressed = Answer(gzip.compress(RULES.encode()), headers={"Content-Encoding": "gzip"})
     with Site(compressed) as site:
         urls = [f"{site.url}/", f"{site.url}/back/"]
-        seen = [crawl(*urls, mode=mode, settings=settings) for _ in range(2)]
+        seen = [crawl(*urls, settings=settings) for _ in range(2)]
     assert [[drop.line for drop in one.drops] for one in seen] == [[2], [2]]
     assert len(site.robots_hits()) == 1
 

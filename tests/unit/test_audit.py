@@ -200,6 +200,17 @@ def test_memory_is_bounded_however_many_decisions_there_are(
     assert peak < 12_000_000  # the files have 20 MB
 
 
+def test_a_full_disk_is_a_problem_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are in a temporary file, which has no room here."""
+    schema = audit_module._SCHEMA + "PRAGMA max_page_count = 4;"
+    monkeypatch.setattr(audit_module, "_SCHEMA", schema)
+    write(tmp_path, 3, padding=b"# " + b"x" * 100_000)
+    (problem,) = problems(tmp_path)
+    assert problem.place == str(tmp_path / "town-1")
+    assert "database or disk is full" in problem.text
+    assert not problem.is_readable
+
+
 BOMBS: Mapping[str, bytes] = {
     "empty lines": 5_000_000 * b"\n",
     "empty objects": 5_000_000 * b"{}\n",
