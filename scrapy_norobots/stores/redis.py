@@ -11,6 +11,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -152,8 +153,10 @@ class RedisStore:
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         milliseconds = max(1, int((until - time.time()) * 1000))
-        keys = self._keys(snapshots[0].origin)
-        await self._run(_SAVE_SCRIPT, keys, await _encode(snapshots), milliseconds)
+        encode = partial(entries.encode, snapshots)
+        is_small = sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY
+        entry = encode() if is_small else await asyncio.to_thread(encode)
+        await self._run(_SAVE_SCRIPT, self._keys(snapshots[0].origin), entry, milliseconds)
 
     async def unlock(self, origin: Origin) -> None:
         await self._run(_UNLOCK_SCRIPT, self._keys(origin))
@@ -167,7 +170,7 @@ class RedisStore:
             origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
             if origin is not None:
                 (entry,) = await self._redis.mget(key)
-                if entry is not None:  # else it has expired
+                if entry is not None:  # it has not expired meanwhile
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
@@ -195,18 +198,11 @@ class RedisStore:
         name = f"{{{origin}}}" if self._is_cluster else str(origin)
         return f"{_LOCK}{name}", f"{_SNAPSHOTS}{name}"
 
-    async def _decode(self, entry: object, origin: Origin) -> tuple[Snapshot, ...]:
-        if not isinstance(entry, bytes):
+    async def _decode(self, entry: Any, origin: Origin) -> tuple[Snapshot, ...]:
+        if entry is None:
             return ()
-        if len(entry) <= _SMALL_ENTRY:
-            return entries.decode(entry, origin, self._maxsize)
-        return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
-
-
-async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
-    if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
-        return entries.encode(snapshots)
-    return await asyncio.to_thread(entries.encode, snapshots)
+        decode = partial(entries.decode, entry, origin, self._maxsize)
+        return decode() if len(entry) <= _SMALL_ENTRY else await asyncio.to_thread(decode)
 
 
 def open_client(url: str) -> Redis | RedisCluster:

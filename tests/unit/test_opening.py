@@ -112,7 +112,7 @@ def test_no_error_shows_a_password_however_its_url_is_misspelt(value: str) -> No
     shown.append(str(error("NOROBOTS_STORE", value.encode(), "")))
     for opens in (partial(open_store, value, MAX_BYTES), partial(open_turns, value)):
         try:
-            opens()
+            opens(value)
         except ValueError as exc:
             shown.append(str(exc))
     assert not [text for text in shown if SECRET in text]
