@@ -16,17 +16,18 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.helpers.running.crawling import ADDON, IN_ORDER, MODES, crawl, started, with_report
+from tests.helpers.running.crawling import (
+    ADDON,
+    BY_HAND,
+    IN_ORDER,
+    MODES,
+    PLAIN_QUEUE,
+    crawl,
+    started,
+    with_report,
+)
 from tests.helpers.sites import Answer, Hit, Site, page
 
-BY_HAND = {
-    "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "scrapy_norobots.NoRobotsMiddleware": 100,
-    },
-}
-PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 AWARE_QUEUE = "scrapy.pqueues.DownloaderAwarePriorityQueue"
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4

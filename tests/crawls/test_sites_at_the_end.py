@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.crawls.test_closing import running
 from tests.crawls.test_sites import CLOSED, FOR_EVER, RETRY, ROBOTS, Closed, InTurn, waiting
-from tests.helpers.running.crawling import Crawl, crawl
+from tests.helpers.running.crawling import FLEET, Crawl, crawl
 from tests.helpers.running.processes import Piped
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites import Answer, Hit, Site, page
@@ -172,14 +171,12 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
         for url in urls:
             client.rpush("fleet:start_urls", json.dumps({"url": url}))
         settings = {**RETRY, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
-        deprecated = r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest"
-        work: dict[str, Any] = {"spider": "fleet.Worker", "deprecated": deprecated}
         # The first is stopped while requests wait, and they go back to the shared queue.
-        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **work)
+        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **FLEET)
         left = waiting(stopped)["left"]
         assert left > 0
         assert stopped.drops == []
-        done = crawl(settings=settings, timeout=120, **work)
+        done = crawl(settings=settings, timeout=120, **FLEET)
         assert sorted(stopped.pages + done.pages) == sorted(urls)
 
 

@@ -40,6 +40,21 @@ IN_ORDER = {
     "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
 
+# The middleware without the add-on.
+BY_HAND = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy_norobots.NoRobotsMiddleware": 100,
+    },
+}
+
+# A process that shares its queue, and what scrapy-redis uses that is deprecated.
+FLEET: dict[str, Any] = {
+    "spider": "fleet.Worker",
+    "deprecated": r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
+}
+
 # Requests to closed sites are dropped at once, except in tests of their retries.
 DROP_AT_ONCE = {"NOROBOTS_RETRY_CLOSED": 0}
 
