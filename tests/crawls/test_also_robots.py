@@ -47,11 +47,6 @@ def test_a_request_passes_only_if_each_robot_may_send_it(mode: str) -> None:
     assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 3
 
 
-def test_only_the_own_name_applies_by_default() -> None:
-    _, drops, _ = crawled(NOROBOTS_ALSO_ROBOTS=[])
-    assert list(drops) == ["/attic"]
-
-
 def test_every_reading_is_asked_for_each_robot() -> None:
     rules = "User-agent: *\nDisallow:\n\nUser-agent: GPTBot\nDisallow: /*y$\n"
     seen, drops, _ = crawled(rules, NOROBOTS_ALSO_OBEY="rfc9309", NOROBOTS_ALSO_ROBOTS="CCBot, GPTBot")

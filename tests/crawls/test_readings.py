@@ -36,12 +36,6 @@ def test_a_request_passes_only_if_all_readings_allow_it(mode: str) -> None:
     assert len(site.robots_hits()) == 1
 
 
-def test_only_the_strict_reading_applies_by_default() -> None:
-    _, drops, site = crawled("/a.pdf", "/back/door")
-    assert site.pages() == ["/a.pdf"]
-    assert list(drops) == ["/back/door"]
-
-
 def test_also_obey_may_have_several_parsers_beside_a_replaced_first_one() -> None:
     _, drops, _ = crawled(
         "/a.pdf",
@@ -53,14 +47,12 @@ def test_also_obey_may_have_several_parsers_beside_a_replaced_first_one() -> Non
     assert drops["/back/door"].line == 2  # readings of this package are asked before the others
 
 
-def test_rfc_9309_alone_and_beside_another_parser() -> None:
+def test_rfc_9309_may_be_the_only_reading() -> None:
     _, drops, site = crawled(
         "/a.pdf", "/back/door", "/back/", ROBOTSTXT_PARSER="scrapy_norobots.Rfc9309RobotParser"
     )
     assert site.pages() == ["/back/door"]
     assert {path: drop.line for path, drop in drops.items()} == {"/a.pdf": 4, "/back/": 2}
-    _, drops, _ = crawled("/a.pdf", "/back/door", NOROBOTS_ALSO_OBEY=["scrapy.robotstxt.ProtegoRobotParser"])
-    assert drops["/a.pdf"].text.endswith("as read by ProtegoRobotParser")
 
 
 @pytest.mark.parametrize("multivalue", [True, False])

@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,6 +133,14 @@ def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.P
             "tests.helpers.running.crawler", stdin=job_file, stdout=devnull, stderr=devnull
         ) as process:
             yield process
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so that no event tells."""
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 def as_input(*requests: str | dict[str, Any], **job: Any) -> str:
