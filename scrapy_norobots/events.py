@@ -149,8 +149,3 @@ class Events:
         self.downloaded: Event[[Snapshot]] = Event()
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()
-
-        # Sent by features: the `Crawl-delay` that is kept for an origin; an origin whose robots.txt refuses a
-        # use of its pages, which the crawl does not obey.
-        self.crawl_delay_kept: Event[[Origin, float]] = Event()
-        self.usage_refused: Event[[Origin]] = Event()

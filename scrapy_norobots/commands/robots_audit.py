@@ -8,7 +8,6 @@ answers and decisions.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +61,7 @@ class RobotsAudit(RobotsCommand):
             action="append",
             default=[],
             type=str.lower,
-            help="a head that was kept elsewhere; a problem if no run has it; can be given several times",
+            help="check that a run has this head, the digest at a log's end (can be given several times)",
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -71,15 +70,9 @@ class RobotsAudit(RobotsCommand):
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise CommandError(f"robots-audit {problem}") from exc
-        files = files_in(args)
-        size = max(sum(file.stat().st_size for file in files if file.is_file()), 1)
-        progress, read = Progress(), Counter[str]()
-
-        def show(more: int) -> None:
-            read["bytes"] += more
-            progress.show(f"{min(read['bytes'] / size, 1.0):.0%} read")
-
-        audit = Audit(files, self._reading, show, heads=opts.head, body_max=self.config.maxsize)
+        progress = Progress()
+        maxsize = self.config.maxsize
+        audit = Audit(files_in(args), self._reading, progress.show, heads=opts.head, body_max=maxsize)
         try:
             write(self._lines(audit, progress, as_json=opts.json))
         finally:

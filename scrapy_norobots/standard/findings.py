@@ -70,7 +70,9 @@ KINDS: dict[str, Kind] = {
         _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
     ),
     "odd-line-break": Kind(
-        _W, "F2", "The line has a character that some programs read as a line break; here it is not one."
+        _W,
+        "F2",
+        "The line has a character that some programs read as a line break; here it does not end the line.",
     ),
     "misspelt-field": Kind(_E, "F7", "The field is unknown, so the line is ignored; did you mean {0}?"),
     "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
@@ -105,7 +107,7 @@ KINDS: dict[str, Kind] = {
     "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
     "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),
     "whole-url": Kind(_W, "U4", "A whole URL applies only to its own scheme, host and port."),
-    "foreign-url": Kind(_E, "U4", "Such a URL has no robots.txt, so the line is ignored."),
+    "foreign-url": Kind(_E, "U4", "A URL with this scheme has no robots.txt, so the line is ignored."),
     "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is read as if it did."),
     "unescaped": Kind(
         _W, "U6", "Spaces, control and non-ASCII characters are compared percent-encoded (%XX)."
@@ -138,7 +140,7 @@ class Finding:
     - `kind`: a key of `scrapy_norobots.standard.KINDS`, such as ``"misspelt-field"``.
     - `line`: the number of the line, from 1.
     - `text`: the line as it stands in the file. It is not escaped.
-    - `message`: how the line is read, one sentence.
+    - `message`: a sentence that says how the line is read.
     - `hint`: what the author probably means, and how to write that; empty if this is not known.
     """
 

@@ -26,9 +26,6 @@ from scrapy_norobots.standard.urls import Origin
 
 DEFAULT_NAME = "*"
 
-# In text without these, no blanks precede a field, and none but spaces surround a value.
-_ODD_BLANKS = ("\n ", "\t", "\v", "\f")
-
 
 class Rule(NamedTuple):
     """A ``Disallow`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
@@ -133,6 +130,11 @@ class Record:
         return self._names[0][0]
 
     @property
+    def place(self) -> object:
+        """What no other record for a robot has, unless it is the same one."""
+        return tuple(self._names)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The values of the ``User-agent`` lines, as written."""
         return tuple(name for _, name in self._names)
@@ -165,6 +167,11 @@ class RawRecord(NamedTuple):
     multivalue: bool
 
     @property
+    def place(self) -> tuple[int, int]:
+        """The first line and the number of names, which no other record for a robot has."""
+        return self.names[0][0], len(self.names)
+
+    @property
     def values(self) -> list[str]:
         """The values of the rules."""
         values = [value for _, below in self.texts for value in DISALLOW.findall(below)]
@@ -184,7 +191,11 @@ class RawRecord(NamedTuple):
         The text may be that of the record, with more below it; then the lines that may be a rule are counted.
         """
         own = "".join([below for _, below in self.texts])
-        if self.multivalue or not text.startswith(own) or any(map(own.__contains__, _ODD_BLANKS)):
+        if self.multivalue or not text.startswith(own):
+            return 0
+        if (
+            "\t" in own or "\v" in own or "\f" in own or "\n " in own
+        ):  # blanks that the readings may treat otherwise
             return 0
         return len(own) if own.lower().count("\ndi") == count else 0
 

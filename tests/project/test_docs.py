@@ -54,7 +54,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 def test_every_link_from_the_package_to_a_section_leads_there() -> None:
     files = (ROOT / "scrapy_norobots").rglob("*.py")
     links = {link for file in files for link in re.findall(r"([\w-]+)\.html#([\w-]+)", file.read_text())}
-    assert len(links) > 5
+    assert len(links) > 3
     assert {link for link in links if link[1] not in anchors(DOCS / f"{link[0]}.md")} == set()
 
 

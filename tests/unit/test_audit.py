@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.features.evidence import audit as audit_module
@@ -96,7 +96,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
-FUZZ = settings(max_examples=100)
 
 
 REASONS = [reason.name.lower() for reason in Reason]
@@ -150,7 +149,6 @@ def is_right(facts: Mapping[str, Any]) -> bool:
 
 
 @given(number=st.integers(0, 2), changes=CHANGES)
-@FUZZ
 def test_a_wrong_decision_is_a_problem(number: int, changes: dict[str, object]) -> None:
     """However plausible it is."""
     found = problems_of(number, changes)
@@ -158,7 +156,6 @@ def test_a_wrong_decision_is_a_problem(number: int, changes: dict[str, object]) 
 
 
 @given(st.data())
-@FUZZ
 def test_any_change_of_the_files_is_a_problem_or_none(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from([WARC, LINES]))
     is_packed = data.draw(st.booleans())
@@ -201,6 +198,17 @@ def test_memory_is_bounded_however_many_decisions_there_are(
     tracemalloc.stop()
     assert audit.verdicts.total() == 800
     assert peak < 12_000_000  # the files have 20 MB
+
+
+def test_a_full_disk_is_a_problem_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are in a temporary file, which has no room here."""
+    schema = audit_module._SCHEMA + "PRAGMA max_page_count = 4;"
+    monkeypatch.setattr(audit_module, "_SCHEMA", schema)
+    write(tmp_path, 3, padding=b"# " + b"x" * 100_000)
+    (problem,) = problems(tmp_path)
+    assert problem.place == str(tmp_path / "town-1")
+    assert "database or disk is full" in problem.text
+    assert not problem.is_readable
 
 
 BOMBS: Mapping[str, bytes] = {

@@ -82,7 +82,6 @@ class SlotDelays:
     ) -> None:
         """Take the longest delay that is kept, in seconds, and what the turns of a fleet share."""
         self._crawler = crawler
-        self._events = events
         self._longest = longest
         self._fleet = fleet
         self._log = crawl_log(crawler, logger)
@@ -104,7 +103,6 @@ class SlotDelays:
         assert stats is not None  # made before any middleware
         asked = crawl_delay(event.access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
-        self._events.crawl_delay_kept.send(snapshot.origin, kept)
         if kept:
             stats.inc_value("norobots/crawl_delay/kept")
             stats.max_value("norobots/crawl_delay/longest", kept)

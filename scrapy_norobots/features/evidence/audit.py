@@ -17,16 +17,17 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from hashlib import sha256
-from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import DamagedError, Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
 from scrapy_norobots.load.loader import OriginCache
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy, forbidden, spellings_of
+from scrapy_norobots.question import Question
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -78,15 +79,15 @@ class Audit:
         self,
         files: Iterable[Path],
         readings: Readings,
-        on_read: Callable[[int], object] = bool,
+        on_read: Callable[[str], object] = bool,
         *,
         heads: Collection[str] = (),
         body_max: int = 2 * 1024 * 1024,
     ) -> None:
-        """`on_read` is called with numbers of bytes read; `heads` were kept elsewhere."""
+        """`on_read` is called for each line, with how much was read; `heads` were kept elsewhere."""
         self._files = files
         self.readings = readings
-        self._on_read = on_read
+        self.on_read = on_read
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.dry_run = 0
@@ -104,43 +105,24 @@ class Audit:
                 yield from (Problem(name, "is missing, or not a file", is_readable=False) for name in missing)
                 continue
             try:
-                with _File(paths[0], self._on_read) as lines, _File(paths[1], self._on_read) as warc:
+                with paths[0].open("rb") as lines, paths[1].open("rb") as warc:
                     yield from _Run(self, Path(run).name, lines, warc).problems()
-                    found.add(lines.head())
+                found.add(_head_of(paths[0]))
             except OSError as exc:
                 yield Problem(run, f"cannot be read: {exc}", is_readable=False)
+            except sqlite3.Error as exc:
+                text = f"the temporary database failed ({exc}); SQLITE_TMPDIR can name another folder for it"
+                yield Problem(run, f"was not read to its end: {text}", is_readable=False)
         for head in self._heads:
             if head not in found:
                 text = "it is mistyped, of another crawl, or the evidence was changed"
                 yield Problem(f"head {head}", f"is not the head of a run here: {text}")
 
 
-class _File(FileIO):
-    """A file that is read once."""
-
-    def __init__(self, path: Path, on_read: Callable[[int], object]) -> None:
-        super().__init__(path)
-        self.title = path.name
-        self._on_read = on_read
-        self._digest = sha256()
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        data = super().read(size)
-        self._digest.update(data)
-        self._on_read(len(data))
-        return data
-
-    def head(self) -> str:
-        """Return the SHA-256 of the whole file, read to its end."""
-        while self.read(64 * 1024):
-            pass
-        return self._digest.hexdigest()
-
-
 class _Run:
     """The audit of one run: its file of lines is read in order, and leads through its WARC file."""
 
-    def __init__(self, audit: Audit, name: str, file: _File, warc: _File) -> None:
+    def __init__(self, audit: Audit, name: str, file: BinaryIO, warc: BinaryIO) -> None:
         self._audit = audit
         self._name = name
         self._file = file
@@ -150,62 +132,66 @@ class _Run:
         self._is_closed = False
         self._accesses = OriginCache(memory_max=_PARSED_MAX)
         self._answers = sqlite3.connect("", isolation_level=None)
-        self._answers.executescript(_SCHEMA)
 
     def problems(self) -> Iterator[Problem]:
         """Read the files of the run, and yield what is wrong."""
+        lines, warc = self._name + fields.DECISIONS_SUFFIX, self._name + fields.WARC_SUFFIX
         try:
-            for number, line in enumerate(self._lines(), 1):
-                place = f"{self._file.title}: line {number}"
-                yield from (Problem(place, text) for text in self._read_line(line, number))
-                self._digest.update(line)
+            with closing(self._answers):
+                self._answers.executescript(_SCHEMA)
+                for number, line in enumerate(self._lines(), 1):
+                    if problem := self._read_line(line, number):
+                        yield Problem(f"{lines}: line {number}", problem)
+                    self._digest.update(line)
         except EOFError:
             if self._is_closed:
                 yield Problem(self._name, "is cut off after its closing line")
         except DamagedError as exc:
-            yield Problem(self._file.title, str(exc), is_readable=False)
+            yield Problem(lines, str(exc), is_readable=False)
             return
-        finally:
-            self._answers.close()
         if not self._is_closed:
-            head = self._file.head()
+            head = _head_of(Path(self._file.name))
             yield Problem(self._name, f"ended without a closing line (killed?); its head is {head}")
         if rest := os.fstat(self._warc.fileno()).st_size - self._warc.tell():
-            yield Problem(self._warc.title, f"{rest:,} bytes are after its last record that has a line")
+            yield Problem(warc, f"{rest:,} bytes are after its last record that has a line")
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines with their line feeds; raise `EOFError` if the file ends inside a member."""
         unpacked = gzip.GzipFile(mode="rb", fileobj=self._file)
+        size = os.fstat(self._file.fileno()).st_size
         try:
             while line := unpacked.readline(fields.LINE_MAX):
+                if self._is_closed:
+                    raise DamagedError("has a line that follows the closing line")
                 if not line.endswith(b"\n"):
                     raise DamagedError(f"has a line that does not end within {fields.LINE_MAX:,} bytes")
+                self._audit.on_read(f"{self._name}: {self._file.tell() / size:.0%} read")
                 yield line
         except (OSError, zlib.error) as exc:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
 
-    def _read_line(self, line: bytes, number: int) -> Iterator[str]:
+    def _read_line(self, line: bytes, number: int) -> str:
+        """Return what is wrong with a line, if anything is."""
         about = ""
         try:
             facts = json.loads(line)
-            if self._is_closed:
-                yield "follows the closing line"
             if "opens" in facts or self._settings is None:
-                yield from self._open(facts, number)
+                self._open(facts, number)
             elif "record" in facts:
-                yield from self._record(line, facts)
+                self._record(line, facts)
             elif "closes" in facts:
-                yield from self._close(line, facts)
+                self._close(line, facts)
             else:
                 about = f"{facts['url']}: "
                 self._decision(line, facts, self._settings)
         except MismatchError as exc:
-            yield f"{about}{exc}"
+            return f"{about}{exc}"
         except (LookupError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as exc:
             text = f"line {number}: not a line of evidence ({type(exc).__name__}: {exc})"
             raise DamagedError(f"{text}; the rest was not read") from exc
+        return ""
 
-    def _open(self, facts: Mapping[str, Any], number: int) -> Iterator[str]:
+    def _open(self, facts: Mapping[str, Any], number: int) -> None:
         if number != 1 or "opens" not in facts:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
@@ -223,20 +209,22 @@ class _Run:
             raise DamagedError(f"cannot be judged by the settings in its first line: {exc}") from exc
         self._audit.has_allowed &= settings.allowed
         if facts["opens"] != self._name:
-            yield f"the run was renamed: its name was {facts['opens']!r}"
+            raise MismatchError(f"the run was renamed: its name was {facts['opens']!r}")
 
-    def _record(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
-        place, length = f"{self._warc.title}: byte {self._warc.tell():,}", facts["length"]
+    def _record(self, line: bytes, facts: Mapping[str, Any]) -> None:
+        place, length = f"byte {self._warc.tell():,} of the WARC file", facts["length"]
         # What cannot be compressed becomes a little larger.
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
-        if fields.record_line(member) != line:
-            yield f"{place}: the record was changed or removed, or this line was changed"
+        is_changed = fields.record_line(member) != line
+        problem = "the record was changed or removed, or this line was changed" if is_changed else ""
         try:
             self._add(read_record(member, self._audit.body_max))
         except DamagedError as exc:
-            yield f"{place}: {exc}"
+            problem = problem or str(exc)
+        if problem:
+            raise MismatchError(f"{place}: {problem}")
 
     def _add(self, stored: Stored) -> None:
         """Add an answer. What a parser of the crawl has failed on comes again, as an error."""
@@ -253,13 +241,13 @@ class _Run:
             row = origin, date, None if number is None else str(number), digest
             self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
-    def _close(self, line: bytes, facts: Mapping[str, Any]) -> Iterator[str]:
+    def _close(self, line: bytes, facts: Mapping[str, Any]) -> None:
         self._is_closed, lost = True, int(facts["lost"])
         again = fields.closing_line(self._name, lost, self._digest.hexdigest())
         if again != line:
-            yield f"is not the line that follows from what was read: {again.decode().strip()}"
+            raise MismatchError(f"is not the line that follows from what was read: {again.decode().strip()}")
         if lost:
-            yield f"{lost:,} records were lost, because the disk was too slow"
+            raise MismatchError(f"{lost:,} records were lost, because the disk was too slow")
 
     def _decision(self, line: bytes, facts: Mapping[str, Any], settings: Settings) -> None:
         """Raise `MismatchError` if a decision is not what follows from the answers before it."""
@@ -296,7 +284,7 @@ class _Run:
         access = self._accesses.latest(origin)
         if access is None or access.snapshot.time != fields.time_of(when):
             access = self._access(origin, when, facts["verdict"])
-        decision = forbidden(access, url, origin, target, robot, spellings_of(target))
+        decision = Question(url, origin, target, robot).forbidden_by(access)
         return made._replace(access=access, decision=decision)
 
     def _access(self, origin: Origin, when: str, verdict: str) -> Access:
@@ -310,6 +298,14 @@ class _Run:
         access = self._judge.judge(Snapshot(origin, origin.robots_url, time, number, body=body or b""))
         self._accesses.put(origin, access)
         return access
+
+
+def _head_of(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while data := file.read(64 * 1024):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def _difference(stated: Mapping[str, Any], judged: Mapping[str, Any]) -> str:

@@ -101,8 +101,6 @@ class CrawlReport:
         events.passed.connect(lambda _request, _question, access: counters.add_pass(access.snapshot.origin))
         events.dropped.connect(self._drop)
         events.exempt.connect(self._exempt)
-        events.crawl_delay_kept.connect(counters.add_crawl_delay)
-        events.usage_refused.connect(counters.add_refusal)
         events.wait.connect(self._wait)
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scrapy_norobots.events import Load
-from scrapy_norobots.features.report.listing import DIFFER, PATTERNS, TYPOS, Examined, Listing
+from scrapy_norobots.features.report.listing import PATTERNS, TYPOS, Examined, Listing
 from scrapy_norobots.rules.access import NOT_NOW, Access
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.decision import printable
@@ -26,12 +26,8 @@ _RULES_MAX = 100
 # How many characters of a text from a site are kept.
 _TEXT_MAX = 200
 
-# The start of a statement that says no to a purpose.
-_REFUSAL = "no to "
-
-# Marks of origins, beside those of `Examined`: the robots.txt is refused, fails or is not answered; it has
-# statements that are not obeyed.
-REFUSED, FAILED, UNANSWERED, REFUSALS = "refused", "failed", "unanswered", "refusals"
+# Marks of origins, beside those of `Examined`: the robots.txt is refused, fails or is not answered.
+REFUSED, FAILED, UNANSWERED = "refused", "failed", "unanswered"
 
 DOCS = "https://scrapy-norobots.readthedocs.io/en/latest/"
 
@@ -57,20 +53,10 @@ _ADVICE = {
         "leave out what the marked lines name",
         "report.html#the-warning-about-lines-without-effect",
     ),
-    REFUSALS: (
-        "said no to a use of their pages that the crawl did not obey",
-        "set NOROBOTS_PURPOSES",
-        "usage.html#obey-on-request",
-    ),
     PATTERNS: (
         "had * or $ in rules for this robot, read literally",
         'set NOROBOTS_ALSO_OBEY = ["rfc9309"]',
         "readings.html#which-should-i-choose",
-    ),
-    DIFFER: (
-        "had rules that the readings see differently, and all were obeyed",
-        "compare the marked lines",
-        "readings.html#what-differs",
     ),
 }
 
@@ -78,15 +64,13 @@ _ADVICE = {
 class Cause(NamedTuple):
     """The cause of a drop: a line of a robots.txt with its value, or line 0 and a reason in words.
 
-    `origin` is empty if the URL has none, `text` is the rule or the reason, and `robot` the one of
-    ``NOROBOTS_ALSO_ROBOTS`` that it applies to, if any.
+    `origin` is empty if the URL has none, and `text` is the rule or the reason.
     """
 
     origin: str
     line: int
     value: str
     text: str
-    robot: str = ""
 
     @classmethod
     def of(cls, decision: Decision, access: Access | None) -> Cause:
@@ -97,7 +81,7 @@ class Cause(NamedTuple):
         elif access.rules is None:
             value = str(Outcome.of(access))
         text = f"Disallow: {value}" if decision.reason is Reason.RULE else value
-        return cls(origin, line, value[:_TEXT_MAX], text[:_TEXT_MAX], decision.decided_for)
+        return cls(origin, line, value[:_TEXT_MAX], text[:_TEXT_MAX])
 
 
 class Outcome(NamedTuple):
@@ -131,7 +115,7 @@ class OriginRow:
     """The row of one origin: its last outcome, the time of its slowest load, and counts of requests.
 
     `source` is the source of its last load, empty if the origin had no row then. `ignored_lines`, `findings`
-    and `marks` are those of `Examined`; `marks` may have `REFUSALS` too.
+    and `marks` are those of `Examined`.
     """
 
     outcome: Outcome
@@ -140,7 +124,6 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    crawl_delay: float = 0.0
     ignored_lines: int = 0
     findings: str = ""
     marks: frozenset[str] = frozenset()
@@ -184,19 +167,7 @@ class Counters:
         row = row or self._new_row(event.access)
         row.outcome, row.detail = outcome, event.access.detail[:_TEXT_MAX]
         row.source, row.seconds = event.source, max(row.seconds, event.seconds)
-        row.ignored_lines, row.findings = examined.lines, examined.kinds
-        row.marks = examined.marks | (row.marks & {REFUSALS})
-
-    def add_crawl_delay(self, origin: Origin, seconds: float) -> None:
-        """Note the Crawl-delay that is kept for an origin, in seconds; 0 if there is none."""
-        if origin in self.rows:
-            self.rows[origin].crawl_delay = seconds
-
-    def add_refusal(self, origin: Origin) -> None:
-        """Count an origin that refuses a use of its pages, which the crawl does not obey."""
-        self.marks[REFUSALS] += 1
-        if origin in self.rows:
-            self.rows[origin].marks |= {REFUSALS}
+        row.ignored_lines, row.findings, row.marks = examined.lines, examined.kinds, examined.marks
 
     def add_pass(self, origin: Origin) -> None:
         """Count a request that passed."""
@@ -292,17 +263,16 @@ def counted(number: int, noun: str) -> str:
 
 def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
     """Return the causes by rule, over origins; each with its origins, those with most drops first."""
-    groups: dict[tuple[str, str], Counter[Cause]] = {}
+    groups: dict[str, Counter[Cause]] = {}
     for cause, count in causes.most_common():
-        groups.setdefault((cause.text, cause.robot), Counter())[cause] = count
+        groups.setdefault(cause.text, Counter())[cause] = count
     rules = []
-    for (text, robot), group in groups.items():
+    for text, group in groups.items():
         line = next(iter(group)).line  # of the origin with most drops
         origins = list(dict.fromkeys(printable(cause.origin) for cause in group))
         rules.append(
             {
                 "text": printable(text),
-                "robot": printable(robot) or None,
                 "is_line": line > 0,
                 "line": (line or None) if len(origins) == 1 else None,
                 "requests": group.total(),
@@ -317,7 +287,6 @@ def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
         "origin": printable(str(origin)),
         "outcome": str(row.outcome),
         "seconds": round(row.seconds, 3),
-        "crawl_delay": round(row.crawl_delay, 3),
         "marks": sorted((row.marks | {row.outcome.mark}) - {""}),
         "detail": printable(row.detail),
     }

@@ -40,9 +40,8 @@ HARMLESS = ("robots-txt",)
 MISPLACED = "misplaced-rule"
 
 # What a file is marked with: rules without effect that were meant for the crawl's robot and that nothing else
-# enforces; rules for this robot with `*` or `$`, if only the strict reading decides; a line with a path that
-# the readings see differently.
-TYPOS, PATTERNS, DIFFER = "typos", "patterns", "differ"
+# enforces; rules for this robot with `*` or `$`, if only the strict reading decides.
+TYPOS, PATTERNS = "typos", "patterns"
 
 # What stands before the paths of a line that was meant as a rule, and the paths.
 _PATHS = re.compile(r"(?<=[\s:=])/(?!/)[^\s#]*")
@@ -61,7 +60,9 @@ _QUESTIONS_MAX = 100
 # A line with a path, in the standard or in RFC 9309; and what a URL that it is about may look like.
 _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
 
-MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
+MISPLACED_MEANING = (
+    "A User-agent line above it has an error, so the robots that it was meant for do not obey it."
+)
 
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]
@@ -85,7 +86,7 @@ class Examined:
 
     `lines` is how many lines have no effect, or none for the robots they were meant for, `kinds` lists the
     kinds of findings, and `text` says both for the log, with a message for each kind.
-    `marks` are of `TYPOS`, `PATTERNS` and `DIFFER`.
+    `marks` are of `TYPOS` and `PATTERNS`.
     """
 
     lines: int = 0
@@ -106,7 +107,7 @@ class Examined:
             lines.pop()  # it may be cut in two
         text = "\n".join(lines)
         findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
-        marks = {DIFFER} if any(_differences(access, robot, lines)) else set()
+        marks = set()
         patterns = {one.line for one in findings if one.kind == "wildcard"}
         if patterns and parser_names(access.rules) == [StrictRobotParser.__name__]:
             record = _record_for(robots, robot)

@@ -1,6 +1,6 @@
 """Render a report as text for the log, as JSON, or as one HTML page that loads nothing from the network.
 
-`log_text` says first what was dropped, what waited or failed, and what to do, in at most 15 lines. All is
+`log_text` says first what was dropped, what waited or failed, and what to do, in at most 14 lines. All is
 grouped and counted before; the script of the page only sorts, filters and shows. Text from sites can never
 become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block without a
 ``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own script and
@@ -23,20 +23,17 @@ from urllib.parse import urlencode
 from scrapy_norobots.features.report.counters import DOCS, counted
 from scrapy_norobots.standard.decision import quoted
 
-_LINES_MAX = 15
 _CAUSES_IN_LOG = 3
 
-# The columns of the table, each with its header, its class, and the value of all rows if it is left out. The
-# last two are shown below the outcome and below the number of lines.
+# The columns of the table, each with its header and its class. The details are shown below the outcome and
+# below the number of lines.
 _COLUMNS = {
-    "origin": ("Site", "", None),
-    "outcome": ("Outcome", "", None),
-    "source": ("Source", "", "network"),
-    "seconds": ("Slowest load", "number", None),
-    "requests": ("Checked", "number", None),
-    "dropped": ("Dropped", "number", None),
-    "crawl_delay": ("Crawl-delay", "number", 0),
-    "ignored_lines": ("Lines without effect", "", 0),
+    "origin": ("Site", ""),
+    "outcome": ("Outcome", ""),
+    "seconds": ("Slowest load", "number"),
+    "requests": ("Checked", "number"),
+    "dropped": ("Dropped", "number"),
+    "ignored_lines": ("Lines without effect", ""),
 }
 _DETAILS = ("detail", "findings")
 
@@ -53,7 +50,7 @@ def log_text(facts: dict[str, Any]) -> str:
         line = f"line {cause['line']}, " if cause["line"] else ""
         what = quoted(cause["text"]) if cause["is_line"] else cause["text"]
         count = f"{cause['requests']} {dropped} at {where or 'no origin'}"
-        lines.append(f"{count}: {line}{what}{_for_robot(cause)}")
+        lines.append(f"{count}: {line}{what}")
     if rest := requests["dropped"] - sum(cause["requests"] for cause in causes):
         lines.append(f"{rest} {dropped} for other reasons")
     if requests["waited"]:
@@ -66,7 +63,7 @@ def log_text(facts: dict[str, Any]) -> str:
     lines += to_do or ["to do: nothing"]
     if facts["faulty_files"]:
         lines.append(f"files with lines without effect: {facts['faulty_files']}")
-    return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines][:_LINES_MAX])
+    return "\n  ".join([f"robots.txt in this crawl ({facts['crawl']['spider']})", *lines])
 
 
 def to_json(facts: dict[str, Any]) -> str:
@@ -91,11 +88,6 @@ def to_html(facts: dict[str, Any]) -> str:
         f"requests {dropped}": requests["dropped"],
         **({"requests not checked": requests["overridden"]} if requests["overridden"] else {}),
     }
-    columns = [
-        name
-        for name, (*_, usual) in _COLUMNS.items()
-        if usual is None or any(row[name] != usual for row in facts["rows"])
-    ]
     groups = _groups(facts)
     entries = [
         f"<li>{_link(one['kind'], counted(one['sites'], 'site'))} {escape(one['what'])}: "
@@ -103,8 +95,8 @@ def to_html(facts: dict[str, Any]) -> str:
         for one in facts["to_do"]
     ]
     data = {
-        "columns": [*columns, *_DETAILS],
-        "rows": [[row[name] for name in (*columns, *_DETAILS)] for row in facts["rows"]],
+        "columns": [*_COLUMNS, *_DETAILS],
+        "rows": [[row[name] for name in (*_COLUMNS, *_DETAILS)] for row in facts["rows"]],
         "groups": {key: places for key, _, places in groups},
         "files": facts["files"],
         "dropped": dropped,
@@ -138,9 +130,9 @@ def to_html(facts: dict[str, Any]) -> str:
         if facts["rows_left_out"]
         else "",
         headers="".join(
-            f'<th scope="col" data-column="{name}" class="{_COLUMNS[name][1]}"><button type="button">'
-            f"{dropped.capitalize() if name == 'dropped' else _COLUMNS[name][0]}</button></th>"
-            for name in columns
+            f'<th scope="col" data-column="{name}" class="{kind}"><button type="button">'
+            f"{dropped.capitalize() if name == 'dropped' else header}</button></th>"
+            for name, (header, kind) in _COLUMNS.items()
         ),
         drops_header=dropped.capitalize(),
     )
@@ -190,7 +182,7 @@ def _causes(facts: dict[str, Any]) -> str:
     rows = [
         f'<tr><td class="number">{rule["requests"]:,}</td>'
         f'<td class="site">{"<code>" if rule["is_line"] else ""}{escape(rule["text"])}'
-        f"{'</code>' if rule['is_line'] else ''}{escape(_for_robot(rule))}</td>"
+        f"{'</code>' if rule['is_line'] else ''}</td>"
         f"<td>{_link(f'cause-{number}', counted(len(rule['origins']), 'site'))}</td></tr>"
         for number, rule in enumerate(facts["rules"])
     ]
@@ -229,7 +221,3 @@ def _waiting(requests: dict[str, int]) -> str:
         f"requests that waited for closed sites: {requests['waited']}; came back: {requests['came_back']}, "
         f"given up: {requests['given_up']}, left at the end: {requests['left']}"
     )
-
-
-def _for_robot(cause: dict[str, Any]) -> str:
-    return f", for {quoted(cause['robot'])}" if cause["robot"] else ""

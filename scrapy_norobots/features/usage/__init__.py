@@ -27,7 +27,6 @@ from scrapy_norobots.features.usage.statements import (
     META,
     NOAI,
     NOIMAGEAI,
-    PURPOSES,
     TDM_POLICY,
     TDM_RESERVATION,
     Statement,
@@ -101,7 +100,7 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     reader = UsageConfig.from_settings(crawler.settings).reader()
     if reader is None:
         return
-    usage = Usage(crawler, events)
+    usage = Usage(crawler)
     events.statements.connect(lambda: reader)
     events.loaded.connect(usage.loaded)
     events.opened.connect(usage.open)
@@ -110,11 +109,10 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
 class Usage:
     """Puts what a site and a page state into the meta of each response, and counts it."""
 
-    def __init__(self, crawler: Crawler, events: Events) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._events = events
 
     def open(self, core: Core) -> None:
         """Read each response of the crawl before its callback gets it."""
@@ -128,9 +126,6 @@ class Usage:
             return
         for each in stated(statements.all):
             self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
-        not_obeyed = [purpose for purpose in PURPOSES if purpose not in statements.purposes]
-        if any(one.says(purpose) is False for one in statements.all for purpose in not_obeyed):
-            self._events.usage_refused.send(event.access.snapshot.origin)
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""
