@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.helpers.judges.evidence import audit, change_decisions, decisions
 from tests.helpers.running.commands import run
-from tests.helpers.running.crawling import ADDON, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.sites import Site
 
 RULES = """\
@@ -47,11 +45,6 @@ def test_a_request_passes_only_if_each_robot_may_send_it(mode: str) -> None:
         assert seen.log_lines(f"1 dropped at {site.url}: line", f"'Disallow: {path}'")
     assert "ALSO_ROBOTS" not in drops["/attic"].text
     assert seen.stats["norobots/forbidden_by/StrictRobotParser"] == 3
-
-
-def test_only_the_own_name_applies_by_default() -> None:
-    _, drops, _ = crawled(NOROBOTS_ALSO_ROBOTS=[])
-    assert list(drops) == ["/attic"]
 
 
 def test_every_reading_is_asked_for_each_robot() -> None:
@@ -103,18 +96,3 @@ def test_robots_check_names_the_robot_that_decided(tmp_path: Path) -> None:
     assert (answer["robot"], answer["decided_for"]) == ("Tamarin", "GPTBot")
     done = run(tmp_path, *arguments, "--json")
     assert json.loads(done.stdout)["decided_for"] is None
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        ([""], "'' cannot be in a list of names of robots"),
-        (["/1.0"], "'/1.0' cannot be in a list of names of robots"),
-        ([7], "must be a list of names of robots"),
-        (7, "must be a list of names of robots"),
-        ([f"bot{number}" for number in range(33)], "must be a list of at most 32 names"),
-    ],
-)
-def test_an_invalid_list_of_names_is_refused(value: object, problem: str) -> None:
-    done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_ALSO_ROBOTS": value})
-    assert f"NOROBOTS_ALSO_ROBOTS = {value!r}: {problem}" in done.stderr

@@ -36,10 +36,12 @@ def running(*requests: str, **job: Any) -> Iterator[processes.Piped]:
         yield process
 
 
-def read_until(part: str, process: processes.Piped) -> str:
-    """Return the next lines of the log of a crawl, until one has a part."""
+def read_until(text: str, process: processes.Piped, times: int = 1) -> str:
+    """Read the log of a crawl until a text has appeared this many times."""
     log = ""
-    while part not in log and (line := process.stderr.readline()):
+    while log.count(text) < times:
+        line = process.stderr.readline()
+        assert line, log
         log += line
     return log
 

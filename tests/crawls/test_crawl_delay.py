@@ -15,17 +15,18 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.helpers.running.crawling import ADDON, IN_ORDER, MODES, crawl, started
+from tests.helpers.running.crawling import (
+    ADDON,
+    BY_HAND,
+    IN_ORDER,
+    MODES,
+    PLAIN_QUEUE,
+    crawl,
+    started,
+    wait_for,
+)
 from tests.helpers.sites import Answer, Hit, Site, page
 
-BY_HAND = {
-    "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "scrapy_norobots.NoRobotsMiddleware": 100,
-    },
-}
-PLAIN_QUEUE = "scrapy.pqueues.ScrapyPriorityQueue"
 AWARE_QUEUE = "scrapy.pqueues.DownloaderAwarePriorityQueue"
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4
@@ -37,15 +38,6 @@ def shortest(*sites: Site) -> float:
     """Return the shortest time between two requests to any of the sites, in seconds."""
     times = sorted(hit.time for site in sites for hit in site.hits)
     return min(later - earlier for earlier, later in pairwise(times))
-
-
-def wait_for_pages(site: Site, count: int) -> None:
-    """Wait until so many pages of a site have been requested. If the crawl stalls, the test fails."""
-    for _ in range(600):
-        if len(site.pages()) >= count:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"only {len(site.pages())} pages were requested")
 
 
 @pytest.mark.parametrize("setup", [ADDON, BY_HAND], ids=["the add-on", "listed by hand"])
@@ -131,8 +123,7 @@ def test_requests_that_are_redirected_from_another_host_keep_the_delay(
     with Site(SLOW, host="127.0.0.2") as slow, Site() as first:
 
         def redirect(hit: Hit) -> Answer:
-            while not slow.pages():  # until the crawl knows the delay
-                time.sleep(0.01)
+            wait_for(lambda: bool(slow.pages()))  # until the crawl knows the delay
             return Answer(status=302, headers={"Location": slow.url + hit.target})
 
         paths = [f"/{i}" for i in range(3)]
@@ -180,7 +171,7 @@ def test_pages_that_wait_for_a_crawl_delay_stall_no_others(queue: str) -> None:
             spider="tests.helpers.spiders.following.ThenAnyway",
             arguments={"then": f"{other.url}/links", "follow": True},
         ):
-            wait_for_pages(other, 20)
+            wait_for(lambda: len(other.pages()) >= 20)
         assert slow.targets() == ["/robots.txt"]
 
 
@@ -196,7 +187,7 @@ def test_a_new_request_goes_although_as_many_as_may_wait_do_so_for_a_crawl_delay
             spider="tests.helpers.spiders.following.ThenAnyway",
             arguments={"then": f"{other.url}/links", "follow": True},
         ):
-            wait_for_pages(other, 12)
+            wait_for(lambda: len(other.pages()) >= 12)
         assert slow.targets() == ["/robots.txt"]
 
 
@@ -223,7 +214,7 @@ def test_pages_of_a_site_whose_delay_is_over_take_one_place(tmp_path: Path) -> N
             spider="tests.helpers.spiders.scheduling.Watching",
             arguments={"then": urls},
         ):
-            wait_for_pages(other, 11)
+            wait_for(lambda: len(other.pages()) >= 11)
         assert slow.targets() == ["/robots.txt", "/2"]
         assert waited == [True]
 
@@ -231,7 +222,7 @@ def test_pages_of_a_site_whose_delay_is_over_take_one_place(tmp_path: Path) -> N
 def test_among_requests_that_wait_for_a_crawl_delay_the_highest_priority_goes_first() -> None:
     """Also if its robots.txt arrives when others wait already."""
     with Site(SLOW, {"/": page(*(f"/{number}" for number in range(8)))}) as site:
-        late_robots = Answer("", before=lambda: wait_for_pages(site, 5))
+        late_robots = Answer("", before=lambda: wait_for(lambda: len(site.pages()) >= 5))
         with Site(late_robots) as late:
             first: dict[str, Any] = {"url": f"{late.url}/", "priority": 5}
             seen = crawl(f"{site.url}/", first, settings=OBEY, arguments={"follow": True})
@@ -259,15 +250,6 @@ def test_a_long_delay_is_limited_and_logged() -> None:
     )
     names = ("kept", "shortened", "longest")
     assert [seen.stats[f"norobots/crawl_delay/{name}"] for name in names] == [1, 1, 0.2]
-
-
-def test_an_invalid_delay_is_ignored() -> None:
-    lines = "".join(f"Crawl-delay: {invalid}\n" for invalid in ("soon", "-3", "nan", "inf"))
-    with Site(f"User-agent: *\n{lines}") as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/1", settings=OBEY)
-    assert len(seen.pages) == 2
-    assert not seen.log_lines("Crawl-delay")
-    assert "norobots/crawl_delay/kept" not in seen.stats
 
 
 def test_a_large_file_is_read_in_a_thread() -> None:

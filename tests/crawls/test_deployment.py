@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.stores.opening import open_store
-from tests.helpers.running.crawling import Crawl, crawl
+from tests.helpers.running.crawling import FLEET, Crawl, crawl
 from tests.helpers.running.redisserver import RedisCluster, RedisServer
 from tests.helpers.sites import Site, page
 
@@ -41,10 +41,8 @@ def crawl_with(settings: dict[str, Any], site: Site, queue: RedisServer | None =
         client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url}/"}))
     return crawl(
         settings={**settings, "MAX_IDLE_TIME_BEFORE_CLOSE": 1},
-        spider="fleet.Worker",
-        # From scrapy-redis.
-        deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
         arguments={"follow": True},
+        **FLEET,
     )
 
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import time
 from contextlib import ExitStack
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -28,7 +27,7 @@ from tests.helpers.judges.evidence import (
     lines_of,
     verdicts,
 )
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, with_no_origin
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, wait_for, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
 
 BOTH = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
@@ -371,10 +370,7 @@ class Endless(Site):
 
 def wait_for_decisions(folder: Path, count: int) -> None:
     """Wait until so many decisions can be read, while the crawl goes on."""
-    limit = time.monotonic() + 60
-    while not (folder.exists() and files(folder, ".jsonl.gz") and len(decisions(folder)) >= count):
-        assert time.monotonic() < limit
-        time.sleep(0.05)  # the log does not say when decisions are written
+    wait_for(lambda: folder.exists() and bool(files(folder, ".jsonl.gz")) and len(decisions(folder)) >= count)
 
 
 LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"

@@ -221,15 +221,6 @@ def test_credentials_in_a_redirect_are_not_sent() -> None:
     assert "authorization" not in target.hits[0].headers
 
 
-def test_a_meta_refresh_is_not_followed() -> None:
-    html = '<html><head><meta http-equiv="refresh" content="0; url=/other"></head></html>'
-    with Site(Answer(html, headers={"Content-Type": "text/html"})) as site:
-        site.answers["/other"] = Answer(SHUT)
-        seen = crawl(f"{site.url}/back/")
-    assert site.targets() == ["/robots.txt", "/back/"]
-    assert seen.drops == []
-
-
 def test_the_proxy_of_the_page_is_used(mode: str) -> None:
     with Site(SHUT) as site, ForwardProxy({"town.example": site}) as proxy:
         via = {"proxy": proxy.url.replace("//", "//me:pw@")}

@@ -114,7 +114,7 @@ def test_a_crawl_that_two_ctrl_c_end_agrees(tmp_path: Path, mode: str) -> None:
             wait_for_decisions(tmp_path, 3)
             for said in ("shutting down gracefully", "forcing unclean shutdown"):
                 process.send_signal(signal.SIGINT)
-                assert said in read_until(said, process)
+                read_until(said, process)
             process.wait(60)
     assert "3 decisions (2 allowed, 1 forbidden): all agree" in audited(tmp_path, head_of(tmp_path))
 

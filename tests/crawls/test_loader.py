@@ -65,11 +65,6 @@ def test_redis_needs_asyncio() -> None:
     assert "secret" not in done.stderr
 
 
-def test_an_invalid_store_is_an_error() -> None:
-    done = run_crawl("data:,", settings={**ADDON, "NOROBOTS_STORE": "disk"})
-    assert "NOROBOTS_STORE = 'disk': unsupported store URL; expected memory, sqlite:///path" in done.stderr
-
-
 HOSTS = [f"127.0.0.{number}" for number in range(2, 12)]
 
 
@@ -102,15 +97,6 @@ def test_a_resumed_job_downloads_nothing_again(tmp_path: Path) -> None:
     assert {hit.host for hit in site.hits} == set(HOSTS)
     assert sorted(hit.host for hit in site.robots_hits()) == sorted(HOSTS)
     assert (tmp_path / "job" / "robots.sqlite").exists()
-
-
-def test_a_job_can_use_memory_only(tmp_path: Path) -> None:
-    settings = {**ADDON, "JOBDIR": str(tmp_path / "job"), "NOROBOTS_STORE": "memory"}
-    with Site(RULES) as site:
-        for path in ("/", "/again"):
-            crawl(f"{site.url}{path}", settings=settings)
-    assert len(site.robots_hits()) == 2
-    assert not (tmp_path / "job" / "robots.sqlite").exists()
 
 
 def test_parallel_processes_share_one_download(store: dict[str, Any]) -> None:

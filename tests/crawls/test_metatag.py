@@ -179,28 +179,16 @@ def test_the_output_of_errbacks_passes(mode: str) -> None:
 
 
 def test_a_dry_run_logs_and_drops_nothing() -> None:
-    with Site() as site:
-        html = '<meta name="robots" content="none"><a href="/next">next</a>'
-        site.answers["/"] = Answer(html, headers={"Content-Type": "text/html"})
-        seen = crawl(
-            f"{site.url}/",
-            settings={**ADDON, "NOROBOTS_META": True, "NOROBOTS_DRY_RUN": True},
-            arguments={"follow": True},
-        )
+    with Site(answers={"/": page(tagged("none"), "/next")}) as site:
+        seen = follow(site, settings={**META, "NOROBOTS_DRY_RUN": True})
     assert site.pages() == ["/", "/next"]
     assert seen.stats["norobots/meta/nofollow"] == 1
     assert seen.log_lines(f"DEBUG: Request would be dropped by nofollow: <GET {site.url}/next>")
 
 
 def test_an_override_that_ended_at_a_redirect_exempts_no_item() -> None:
-    with Site() as site, Site(host="127.0.0.2") as other:
-        html = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
-        other.answers["/"] = Answer(html, headers={"Content-Type": "text/html", "X-Robots-Tag": "noindex"})
+    with Site() as site, Site(answers={"/": page(tagged("noindex"))}, host="127.0.0.2") as other:
         site.answers["/"] = Answer(status=302, headers={"Location": f"{other.url}/"})
-        meta = {"dont_obey_robotstxt": True}
-        seen = crawl(
-            {"url": f"{site.url}/", "meta": meta},
-            spider="items.Items",
-            settings={**ADDON, "NOROBOTS_META": True},
-        )
+        start = {"url": f"{site.url}/", "meta": {"dont_obey_robotstxt": True}}
+        seen = crawl(start, spider="items.Items", settings=META)
     assert seen.stats["norobots/meta/noindex"] == 1

@@ -415,8 +415,7 @@ def test_axe_finds_no_serious_problem(
         assert [one for one in found["violations"] if one["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1300])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 400), ("dark", 1300)])
 def test_the_page_and_its_files_fit_and_can_be_read(
     browser: webdriver.Chrome, report: Report, scheme: str, width: int
 ) -> None:

@@ -19,18 +19,11 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 
 from tests.crawls.test_closing import running
 from tests.crawls.test_sites import FOR_EVER, Closed, waiting
-from tests.helpers.running.crawling import ADDON, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
+from tests.helpers.running.crawling import ADDON, BY_HAND, PLAIN_QUEUE, QUEUE, Crawl, crawl, hosts_of
 from tests.helpers.sites import Answer, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 
-BY_HAND = {
-    "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "scrapy_norobots.NoRobotsMiddleware": 100,
-    },
-}
 OTHER_SCHEDULER = (
     "Requests that wait for robots.txt count against CONCURRENT_REQUESTS, so a slow host can stall the crawl "
     "of other hosts: SCHEDULER is not scrapy_norobots.RobotsScheduler"

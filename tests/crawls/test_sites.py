@@ -16,7 +16,7 @@ from scrapy.settings import default_settings
 
 from tests.crawls.test_components import scrapy
 from tests.helpers.running.commands import run, words
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, with_report
+from tests.helpers.running.crawling import ADDON, BY_HAND, Crawl, crawl, with_report
 from tests.helpers.running.project import make_project
 from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
@@ -422,19 +422,9 @@ def test_custom_settings_of_a_spider_apply(mode: str) -> None:
         assert done.pages == [f"{site.url}/1"]
 
 
-BY_HAND: dict[str, Any] = {
-    **{name: value for name, value in FOR_EVER.items() if name != "ADDONS"},
-    "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy_norobots.NoRobotsMiddleware": 100,
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-    },
-}
-
-
 def test_without_the_addons_scheduler_requests_to_closed_sites_are_dropped(mode: str) -> None:
     with Site(Closed(9)) as site:
-        done = crawl(f"{site.url}/1", settings=BY_HAND)
+        done = crawl(f"{site.url}/1", settings={**FOR_EVER, "ADDONS": {}, **BY_HAND})
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
         assert done.drops[0].retry_after
         assert waiting(done) == {}

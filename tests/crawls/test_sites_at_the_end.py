@@ -6,16 +6,13 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.crawls.test_closing import running
+from tests.crawls.test_closing import read_until, running
 from tests.crawls.test_sites import CLOSED, FOR_EVER, RETRY, ROBOTS, Closed, InTurn, waiting
-from tests.helpers.running.crawling import Crawl, crawl
-from tests.helpers.running.processes import Piped
+from tests.helpers.running.crawling import FLEET, Crawl, crawl, wait_for
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites import Answer, Hit, Site, page
 
@@ -39,28 +36,9 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
         assert done.stats["finish_reason"] == "closespider_itemcount"
 
 
-def read_until(process: Piped, text: str, times: int = 1) -> str:
-    """Read the log of a crawl until a text has appeared this many times."""
-    log = ""
-    while log.count(text) < times:
-        line = process.stderr.readline()
-        assert line, log
-        log += line
-    return log
-
-
-def wait_until(condition: Callable[[], bool], process: Piped) -> None:
-    """Wait for something that the log of a crawl does not show."""
-    limit = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-
-
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER) as process:
-        log = read_until(process, "Waits for a closed site")
+        log = read_until("Waits for a closed site", process)
         time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -87,7 +65,7 @@ def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp
     for_long = Answer(status=503, headers={"Retry-After": "3600"})
     with Site(InTurn(CLOSED, for_long, CLOSED, CLOSED)) as site:
         with running(f"{site.url}/1", settings={**RETRY, **job}) as process:
-            log = read_until(process, "wait until", times=2)  # the first retry has failed
+            log = read_until("wait until", process, times=2)  # the first retry has failed
             time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
@@ -112,7 +90,7 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
 
     with Site(robots) as site:
         with running(f"{site.url}/1", settings={**FOR_EVER, **job}) as process:
-            wait_until(lambda: bool(hits), process)
+            wait_for(lambda: bool(hits))
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.wait() == 0, err
@@ -142,7 +120,7 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
         urls = [f"{closed.url}/early", f"{healthy.url}/"]
         with running(*urls, settings={**FOR_EVER, **once, **job}, arguments={"follow": True}) as process:
             # The late request waits for the retry, which does not end.
-            log = read_until(process, f"Crawled (200) <GET {healthy.url}/>")
+            log = read_until(f"Crawled (200) <GET {healthy.url}/>", process)
             time.sleep(1)  # the log does not say when it begins to wait
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
@@ -172,14 +150,12 @@ def test_processes_that_share_a_queue_retry_requests(redis_server: RedisServer) 
         for url in urls:
             client.rpush("fleet:start_urls", json.dumps({"url": url}))
         settings = {**RETRY, **SETTINGS, "REDIS_URL": redis_server.url, "NOROBOTS_STORE": redis_server.url}
-        deprecated = r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest"
-        work: dict[str, Any] = {"spider": "fleet.Worker", "deprecated": deprecated}
         # The first is stopped while requests wait, and they go back to the shared queue.
-        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **work)
+        stopped = crawl(settings={**settings, "NOROBOTS_ERROR_TTL": 3600, "CLOSESPIDER_TIMEOUT": 8}, **FLEET)
         left = waiting(stopped)["left"]
         assert left > 0
         assert stopped.drops == []
-        done = crawl(settings=settings, timeout=120, **work)
+        done = crawl(settings=settings, timeout=120, **FLEET)
         assert sorted(stopped.pages + done.pages) == sorted(urls)
 
 

@@ -1,4 +1,6 @@
-"""A fleet keeps the Crawl-delay of a site together, with `NOROBOTS_CRAWL_DELAY_SHARED`."""
+"""A fleet downloads each robots.txt once, and keeps the Crawl-delay of a site together
+(`NOROBOTS_CRAWL_DELAY_SHARED`).
+"""
 
 from __future__ import annotations
 
@@ -7,28 +9,32 @@ import json
 import signal
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, FLEET, Crawl, crawl, run_crawl
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites import Answer, Hit, Site, page
 
 PROCESSES = 4
 HOSTS = [f"127.0.2.{number}" for number in range(1, 21)]
 PAGES = [f"/page/{number}" for number in range(3)]
+FORBIDDEN = ["/back/", "/back/1", "/attic", "/%61ttic/2"]
 SHARED = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 5, "NOROBOTS_CRAWL_DELAY_SHARED": True}
 
 
 class Town(Site):
-    """Hosts with a Crawl-delay, whose front pages wait for a request of each process, at most 5 seconds."""
+    """Hosts with a Crawl-delay, whose front pages link to their own pages and to a page of the next host.
+
+    Front pages wait for a request of each process, at most 5 seconds.
+    """
 
     def __init__(self, delay: float) -> None:
         super().__init__(host="0.0.0.0")
-        self._robots = f"User-agent: *\nCrawl-delay: {delay}\n"
+        self._robots = f"User-agent: *\nDisallow: /back/\nDisallow: /attic\nCrawl-delay: {delay}\n"
         self._all_are_here = threading.Event()
         self.workers: set[str] = set()
 
@@ -41,7 +47,8 @@ class Town(Site):
         if hit.target != "/":
             return page()
         self._all_are_here.wait(5)  # on a busy machine, a process may be too late for its share
-        return page(*PAGES)
+        following = HOSTS[(HOSTS.index(hit.host) + 1) % len(HOSTS)]
+        return page(*PAGES, *FORBIDDEN, f"{self.url_of(following)}/page/next")
 
     def gaps(self) -> dict[str, list[float]]:
         """The seconds between requests to each host, in order."""
@@ -54,7 +61,9 @@ class Town(Site):
         }
 
 
-def test_four_processes_keep_the_delay_of_each_site_together(redis_server: RedisServer) -> None:
+def test_a_fleet_downloads_each_robots_txt_once_and_keeps_its_delay(
+    redis_server: RedisServer,
+) -> None:
     pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
     redis = pytest.importorskip("redis")
     from tests.helpers.spiders.fleet import SETTINGS
@@ -64,11 +73,9 @@ def test_four_processes_keep_the_delay_of_each_site_together(redis_server: Redis
     def work(number: int) -> Crawl:
         return crawl(
             settings={**settings, "USER_AGENT": f"worker{number}", "CONCURRENT_REQUESTS": 5},
-            spider="fleet.Worker",
-            # From scrapy-redis.
-            deprecated=r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
             arguments={"follow": True},
             timeout=120,
+            **FLEET,
         )
 
     with (
@@ -80,8 +87,13 @@ def test_four_processes_keep_the_delay_of_each_site_together(redis_server: Redis
             client.rpush("fleet:start_urls", json.dumps({"url": f"{site.url_of(host)}/"}))
         seen = list(pool.map(work, range(PROCESSES)))
         gaps = site.gaps()
-        assert len(site.hits) == len(HOSTS) * (2 + len(PAGES))
-        assert len(site.workers) > 1
+    requested = Counter((hit.host, hit.target) for hit in site.hits)
+    targets = ["/robots.txt", "/", "/page/next", *PAGES]
+    assert requested == Counter((host, target) for host in HOSTS for target in targets)
+    assert sum(one.stats.get("robotstxt/forbidden", 0) for one in seen) == len(HOSTS) * len(FORBIDDEN)
+    assert sum(one.stats.get("robotstxt/request_count", 0) for one in seen) == len(HOSTS)
+    assert sum(one.stats.get("norobots/store/hits", 0) for one in seen) > 0
+    assert len(site.workers) > 1
     assert min(min(found) for found in gaps.values()) > 1  # the machine may be busy
     assert not any(one.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED") for one in seen)
 

@@ -11,7 +11,7 @@ import pytest
 from scrapy_norobots import RobotsTxt
 from tests.helpers.judges.evidence import audit, change_decisions, decisions
 from tests.helpers.running.commands import run
-from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, Crawl, crawl
 from tests.helpers.sites import Answer, Site
 
 RULES = """\
@@ -261,21 +261,3 @@ def test_robots_lint_finds_malformed_statements(tmp_path: Path) -> None:
     ]
     assert "license: not an absolute URL" in done.stdout
     assert len([line for line in done.stdout.splitlines() if "[later-field]" in line]) == 5
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "problem"),
-    [
-        ("NOROBOTS_USAGE", "perhaps", "must be True or False"),
-        (
-            "NOROBOTS_PURPOSES",
-            ["training"],
-            "unknown purpose 'training'; choose from search, ai-input, ai-train",
-        ),
-        ("NOROBOTS_PURPOSES", 7, "must be a list of purposes"),
-        ("NOROBOTS_PURPOSES", [["search"]], "must be a list of purposes"),
-    ],
-)
-def test_an_invalid_setting_is_refused(name: str, value: object, problem: str) -> None:
-    done = run_crawl("data:,", settings={**ADDON, name: value})
-    assert f"{name} = {value!r}: {problem}" in done.stderr

@@ -53,6 +53,7 @@ def crawl_beside_a_slow_host(
         urls += [f"{slow_site.url}{target}" for target in slow] + [f"{site.url}{target}" for target in fast]
         seen = crawl(
             "data:,",
+            mode=mode,
             settings={
                 **ADDON,
                 "CONCURRENT_REQUESTS": 4,

@@ -214,3 +214,30 @@ def test_the_docs_have_every_stat_that_the_code_counts() -> None:
         name.partition("<")[0].rstrip("/") for name in re.findall(r"^\| `(.+?)`", page, re.MULTILINE)
     }
     assert {name.rstrip("/") for name in counted} == documented
+
+
+NOT_A_PARSER = "tests.helpers.components.parsers.NotAParser"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        (
+            "ALSO_OBEY",
+            [NOT_A_PARSER],
+            f"{NOT_A_PARSER!r} must be a RobotParser class: ",
+        ),
+        ("ALSO_OBEY", 7, "must be a list of parser classes"),
+        ("ALSO_ROBOTS", [""], "'' cannot be in a list of names of robots"),
+        ("ALSO_ROBOTS", ["/1.0"], "'/1.0' cannot be in a list of names of robots"),
+        ("ALSO_ROBOTS", [7], "must be a list of names of robots"),
+        ("ALSO_ROBOTS", 7, "must be a list of names of robots"),
+        ("ALSO_ROBOTS", [f"bot{number}" for number in range(33)], "must be a list of at most 32 names"),
+        ("PURPOSES", ["training"], "unknown purpose 'training'; choose from search, ai-input, ai-train"),
+        ("PURPOSES", 7, "must be a list of purposes"),
+        ("PURPOSES", [["search"]], "must be a list of purposes"),
+    ],
+)
+def test_an_invalid_list_is_an_error(name: str, value: object, problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"NOROBOTS_{name} = {value!r}: {problem}")):
+        read_all(**{f"NOROBOTS_{name}": value})

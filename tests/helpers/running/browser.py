@@ -38,6 +38,7 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
         options.add_argument(option)
     chrome = webdriver.Chrome(options=options, service=Service(driver))
     try:
+        chrome.set_script_timeout(240)  # on a busy machine, axe takes more than the 30 s of the default
         yield chrome
     finally:
         chrome.quit()

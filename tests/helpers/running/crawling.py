@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,21 @@ IN_ORDER = {
     "SCHEDULER_PRIORITY_QUEUE": PLAIN_QUEUE,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+
+# The middleware without the add-on.
+BY_HAND = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy_norobots.NoRobotsMiddleware": 100,
+    },
+}
+
+# A process that shares its queue, and what scrapy-redis uses that is deprecated.
+FLEET: dict[str, Any] = {
+    "spider": "fleet.Worker",
+    "deprecated": r"Passing a .spider. argument|Spider\.log|scrapy_redis\.|scrapy\.http\.FormRequest",
 }
 
 # Requests to closed sites are dropped at once, except in tests of their retries.
@@ -117,6 +133,14 @@ def started(*requests: str | dict[str, Any], **job: Any) -> Iterator[processes.P
             "tests.helpers.running.crawler", stdin=job_file, stdout=devnull, stderr=devnull
         ) as process:
             yield process
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so that no event tells."""
+    limit = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 def as_input(*requests: str | dict[str, Any], **job: Any) -> str:

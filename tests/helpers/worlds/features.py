@@ -28,6 +28,7 @@ from twisted.internet.defer import Deferred
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
 from tests.helpers.judges.judge import REFUSAL, fingerprint
+from tests.helpers.running.crawling import BY_HAND
 from tests.helpers.running.redisserver import NoRedisError, RedisServer
 from tests.helpers.spiders.pages import Pages
 from tests.helpers.worlds.world import File, Manner, Page, World
@@ -37,13 +38,9 @@ if TYPE_CHECKING:
 
 PROTEGO, PYTHON = "scrapy.robotstxt.ProtegoRobotParser", "scrapy.robotstxt.PythonRobotParser"
 SCHEDULER = {"SCHEDULER": "scrapy_norobots.RobotsScheduler"}
-BY_HAND = {
+ALL_BY_HAND = {
+    **BY_HAND,
     "ADDONS": {},
-    "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "scrapy_norobots.NoRobotsMiddleware": 100,
-    },
     "SPIDER_MIDDLEWARES": {"scrapy_norobots.RobotsMetaMiddleware": 100},
 }
 # Longer than in other worlds: requests may wait for a delay meanwhile, or a second crawl must begin while the
@@ -68,9 +65,9 @@ FEATURES: dict[str, list[dict[str, Any]]] = {
     "purposes": [{"NOROBOTS_PURPOSES": ["ai-train"]}, {"NOROBOTS_PURPOSES": ["search"]}],
     "several values": [{"NOROBOTS_MULTIVALUE": True}],
     "by hand": [
-        BY_HAND,
-        {**BY_HAND, **SCHEDULER},
-        {**BY_HAND, **SCHEDULER, "DOWNLOADER": "scrapy_norobots.RobotsDownloader"},
+        ALL_BY_HAND,
+        {**ALL_BY_HAND, **SCHEDULER},
+        {**ALL_BY_HAND, **SCHEDULER, "DOWNLOADER": "scrapy_norobots.RobotsDownloader"},
     ],
     "early drop": [{}],  # of requests without errback
     "proxies": [{"RETRY_TIMES": 0}],
