@@ -24,7 +24,7 @@ from scrapy_norobots.commands.base import (
     read_input,
     run_spider,
 )
-from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
+from scrapy_norobots.commands.stream import Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
 from scrapy_norobots.load.loader import RobotsLoader
@@ -96,9 +96,10 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        answerer = Answerer(robots, opts.json, is_stored=opts.store is not None)
-        await Stream(crawler, get, load, answerer).run(args)
-        self.exitcode = answerer.status
+        is_stored = opts.store is not None
+        stream = Stream(crawler, get, load, robots, as_json=opts.json, is_stored=is_stored)
+        await stream.run(args)
+        self.exitcode = stream.status
 
 
 def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:

@@ -86,7 +86,6 @@ class RobotsLint(RobotsCommand):
         return snapshot.url, snapshot.body
 
     def _download(self, urls: Iterable[tuple[Origin, str]]) -> dict[tuple[Origin, str] | None, Snapshot]:
-        """Download each URL once."""
         snapshots: dict[tuple[Origin, str] | None, Snapshot] = {}
 
         async def fetch_all(crawler: Crawler) -> None:

@@ -70,7 +70,6 @@ class RobotsStore(RobotsCommand):
         return self._judge.recall(snapshots, self._now) if snapshots else None
 
     def _facts(self, origin: Origin, access: Access | None) -> dict[str, object]:
-        """Return an entry as data for JSON."""
         if access is None:
             return {"origin": str(origin), "outcome": "unreadable"}
         snapshot = access.snapshot

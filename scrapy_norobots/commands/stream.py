@@ -1,7 +1,7 @@
 """The answers of ``robots-check``: in the order of the URLs, while more are read.
 
-`Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
-`Stream` starts the load of an origin that is not in memory when it reads the first of its URLs; at most
+`Stream` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON. It
+starts the load of an origin that is not in memory when it reads the first of its URLs; at most
 `CONCURRENT_REQUESTS` loads run at once. A queue has the URLs in their order, each with the access to its
 origin, or the load of it. It is limited, so memory does not grow with the number of URLs. A slow site delays
 the answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never
@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any, TypeAlias
 
@@ -47,9 +46,8 @@ from scrapy_norobots.standard.urls import split
 
 ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
 
-# The exit status for each answer, and its colour.
-_STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
-_COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
+# The exit status and the colour of each answer.
+_STATUS = {ALLOWED: (0, GREEN), FORBIDDEN: (1, RED), UNKNOWN: (2, YELLOW)}
 
 # URLs that a `Request` does not change. Most are such, and making a `Request` takes as long as all the rest.
 _PLAIN = re.compile(
@@ -100,61 +98,13 @@ def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
 def _line(facts: dict[str, Any]) -> str:
     word = facts["answer"]
     robot = f" for {quoted(facts['robot'])}" if facts["robot"] else ""
-    line = f"{coloured(f'{word:<9}', _COLOUR[word])} {printable(facts['url'])}{robot}: {facts['why']}"
+    line = f"{coloured(f'{word:<9}', _STATUS[word][1])} {printable(facts['url'])}{robot}: {facts['why']}"
     if facts["age"] is not None:
         line += f" [{span(facts['age'])} old{'' if facts['fresh'] else ', no longer fresh'}]"
     if facts["usage"]:
         texts = [f"line {one['line']}: {printable(one['text'], 200)}" for one in facts["usage"]]
         line += f" [{'; '.join(texts)}]"
     return line
-
-
-@dataclass
-class Answerer:
-    """Answers questions for a list of robots.
-
-    If the accesses come from a store, answers have their age. `status` is the exit status for all answers so
-    far: the highest.
-    """
-
-    robots: Sequence[str | bytes]
-    as_json: bool
-    is_stored: bool = False
-    status: int = 0
-
-    async def prepare(self, access: Access) -> None:
-        """Read the file of an access for the robots, in a thread, as it may be large."""
-        for robot in self.robots:
-            await asyncio.to_thread(access.prepare, robot)
-
-    def answer(self, url: str, sent: _Address, access: Access) -> str:
-        """Return the answers for a URL and its address."""
-        return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
-
-    def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
-        decision = question.forbidden_by(access)
-        if decision is None:
-            decision = access.decide(question.url, question.robot)
-        word = ALLOWED if decision else FORBIDDEN
-        if not decision and access.temporary and access.rules is None:
-            word = UNKNOWN  # the failure forbids the URL, and not the site
-        answer = _facts(url, word, decision)
-        answer["usage"] = statements_on(access.rules, question.url, question.robot)
-        if self.is_stored:
-            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
-            answer["fresh"] = access.lifetime > 0
-        return answer
-
-    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
-        """Return the answers for a URL that cannot be checked, with the reason."""
-        decisions = (
-            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
-        )
-        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
-
-    def _text(self, answers: list[dict[str, Any]]) -> str:
-        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
-        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
 
 def address(url: str) -> _Address | None:
@@ -165,16 +115,30 @@ def address(url: str) -> _Address | None:
 
 
 class Stream:
-    """Answers URLs with `answerer`.
+    """Answers URLs for a list of robots.
 
     `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
-    raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
+    raises `LookupError` if there is none, and `CommandError` if it fails for all origins. If the accesses
+    come from a store, answers have their age. `status` is the exit status for all answers so far: the
+    highest.
     """
 
-    def __init__(self, crawler: Crawler, get: Get, load: Load, answerer: Answerer) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        get: Get,
+        load: Load,
+        robots: Sequence[str | bytes],
+        *,
+        as_json: bool,
+        is_stored: bool,
+    ) -> None:
+        self.status = 0
         self._get = get
         self._load_access = load
-        self._answerer = answerer
+        self._robots = robots
+        self._as_json = as_json
+        self._is_stored = is_stored
         self._places = places(crawler)
         self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
         self._room = asyncio.Semaphore(_WINDOW)
@@ -205,9 +169,9 @@ class Stream:
         try:
             sent = address(url)
         except ValueError as exc:
-            return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
+            return self._unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if sent is None:
-            return self._answerer.unknown(url, Reason.NOT_WEB)
+            return self._unknown(url, Reason.NOT_WEB)
         origin = sent[1]
         access = self._get(origin) or self._loads.get(origin)
         if access is None:
@@ -220,7 +184,8 @@ class Stream:
         try:
             async with self._places:
                 access = await self._load_access(origin, request)
-            await self._answerer.prepare(access)
+            for robot in self._robots:
+                await asyncio.to_thread(access.prepare, robot)  # the file may be large
             return access
         finally:
             del self._loads[origin]
@@ -236,7 +201,7 @@ class Stream:
                     await self._write(answers)  # the load may take long
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self._robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
@@ -244,11 +209,36 @@ class Stream:
         try:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
-            return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        return self._answerer.answer(url, sent, loaded)
+            return self._unknown(url, Reason.ERROR, str(exc))
+        questions = [Question(*sent, robot) for robot in self._robots]
+        return self._text([self._answer_for(url, question, loaded) for question in questions])
+
+    def _answer_for(self, url: str, question: Question, access: Access) -> dict[str, Any]:
+        decision = question.forbidden_by(access)
+        if decision is None:
+            decision = access.decide(question.url, question.robot)
+        word = ALLOWED if decision else FORBIDDEN
+        if not decision and access.temporary and access.rules is None:
+            word = UNKNOWN  # the failure forbids the URL, and not the site
+        answer = _facts(url, word, decision)
+        answer["usage"] = statements_on(access.rules, question.url, question.robot)
+        if self._is_stored:
+            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
+            answer["fresh"] = access.lifetime > 0
+        return answer
+
+    def _unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        decisions = (
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self._robots
+        )
+        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
+
+    def _text(self, answers: list[dict[str, Any]]) -> str:
+        self.status = max(self.status, *[_STATUS[answer["answer"]][0] for answer in answers])
+        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
 
     async def _write(self, answers: list[str]) -> None:
-        """Write answers, if there are any, and empty the list."""
         if answers:
             await asyncio.to_thread(write, answers)
             answers.clear()

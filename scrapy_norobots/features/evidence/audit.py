@@ -167,7 +167,6 @@ class _Run:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
 
     def _read_line(self, line: bytes, number: int) -> str:
-        """Return what is wrong with a line, if anything is."""
         about = ""
         try:
             facts = json.loads(line)
@@ -305,7 +304,6 @@ def _head_of(path: Path) -> str:
 
 
 def _difference(stated: Mapping[str, Any], judged: Mapping[str, Any]) -> str:
-    """Return in words in what a line differs from the one that the evidence leads to."""
     keys = [key for key in {**judged, **stated} if repr(stated.get(key)) != repr(judged.get(key))]
     one, other = (", ".join(f"{key} {facts.get(key)!r}" for key in keys) for facts in (stated, judged))
     return f"recorded with {one}; judged with {other}" if keys else "its keys are in another order"
