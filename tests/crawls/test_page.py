@@ -275,21 +275,6 @@ def test_10000_sites_are_shown_a_hundred_at_a_time(browser: webdriver.Chrome, lo
     assert not browser.find_element(By.ID, "previous").is_enabled()
 
 
-def test_columns_in_which_all_sites_are_alike_are_left_out(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    facts, file = many(3), tmp_path / "report.html"
-    optional = ["Source", "Lines without effect"]
-    for row in facts["rows"]:
-        row["ignored_lines"] = 0
-    wanted: list[str]
-    for wanted in ([], optional):
-        file.write_text(to_html(facts), "utf-8")
-        browser.get(file.as_uri())
-        headers = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#rows th")]
-        assert [head for head in headers if head in optional] == wanted
-        facts["rows"][1] |= {"source": "store", "ignored_lines": 2}
-    assert complaints(browser) == []
-
-
 def test_the_list_is_sorted_by_click_and_by_key(browser: webdriver.Chrome, long_list: Report) -> None:
     long_list.open(browser)
     by_origin, _, by_seconds = browser.find_elements(By.CSS_SELECTOR, "#rows th button")[:3]

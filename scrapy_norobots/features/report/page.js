@@ -48,7 +48,6 @@
       add(cell, "span", `outcome ${value.includes("stale") ? "stale" : value.split(" ")[0]}`, value);
       if (data[at.detail] && value !== "rules") add(cell, "span", "detail site", data[at.detail]);
     } else if (name === "seconds") cell.textContent = `${value.toFixed(value < 10 ? 2 : 1)} s`;
-    else if (name === "source") cell.textContent = value;
     else cell.textContent = value || name === "requests" || name === "dropped" ? number.format(value) : "";
     if (name === "ignored_lines" && value) add(cell, "span", "detail", data[at.findings]);
   }

@@ -25,16 +25,15 @@ from scrapy_norobots.standard.decision import quoted
 
 _CAUSES_IN_LOG = 3
 
-# The columns of the table, each with its header, its class, and the value of all rows if it is left out. The
-# last two are shown below the outcome and below the number of lines.
+# The columns of the table, each with its header and its class. The details are shown below the outcome and
+# below the number of lines.
 _COLUMNS = {
-    "origin": ("Site", "", None),
-    "outcome": ("Outcome", "", None),
-    "source": ("Source", "", "network"),
-    "seconds": ("Slowest load", "number", None),
-    "requests": ("Checked", "number", None),
-    "dropped": ("Dropped", "number", None),
-    "ignored_lines": ("Lines without effect", "", 0),
+    "origin": ("Site", ""),
+    "outcome": ("Outcome", ""),
+    "seconds": ("Slowest load", "number"),
+    "requests": ("Checked", "number"),
+    "dropped": ("Dropped", "number"),
+    "ignored_lines": ("Lines without effect", ""),
 }
 _DETAILS = ("detail", "findings")
 
@@ -89,11 +88,6 @@ def to_html(facts: dict[str, Any]) -> str:
         f"requests {dropped}": requests["dropped"],
         **({"requests not checked": requests["overridden"]} if requests["overridden"] else {}),
     }
-    columns = [
-        name
-        for name, (*_, usual) in _COLUMNS.items()
-        if usual is None or any(row[name] != usual for row in facts["rows"])
-    ]
     groups = _groups(facts)
     entries = [
         f"<li>{_link(one['kind'], counted(one['sites'], 'site'))} {escape(one['what'])}: "
@@ -101,8 +95,8 @@ def to_html(facts: dict[str, Any]) -> str:
         for one in facts["to_do"]
     ]
     data = {
-        "columns": [*columns, *_DETAILS],
-        "rows": [[row[name] for name in (*columns, *_DETAILS)] for row in facts["rows"]],
+        "columns": [*_COLUMNS, *_DETAILS],
+        "rows": [[row[name] for name in (*_COLUMNS, *_DETAILS)] for row in facts["rows"]],
         "groups": {key: places for key, _, places in groups},
         "files": facts["files"],
         "dropped": dropped,
@@ -136,9 +130,9 @@ def to_html(facts: dict[str, Any]) -> str:
         if facts["rows_left_out"]
         else "",
         headers="".join(
-            f'<th scope="col" data-column="{name}" class="{_COLUMNS[name][1]}"><button type="button">'
-            f"{dropped.capitalize() if name == 'dropped' else _COLUMNS[name][0]}</button></th>"
-            for name in columns
+            f'<th scope="col" data-column="{name}" class="{kind}"><button type="button">'
+            f"{dropped.capitalize() if name == 'dropped' else header}</button></th>"
+            for name, (header, kind) in _COLUMNS.items()
         ),
         drops_header=dropped.capitalize(),
     )
