@@ -84,8 +84,8 @@ class NoRobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> NoRobotsMiddleware:
         """Return the middleware of a crawler.
 
-        Raises `NotConfigured` if ``ROBOTSTXT_OBEY`` is false or a subclass is enabled too, `ValueError` if a
-        setting is invalid or the middleware is in another setting than ``DOWNLOADER_MIDDLEWARES``.
+        Raises `NotConfigured` if ``ROBOTSTXT_OBEY`` is false or a subclass is enabled too, and `ValueError`
+        if a setting is invalid or the middleware is in another setting than ``DOWNLOADER_MIDDLEWARES``.
         """
         check_components(crawler, cls, NoRobotsMiddleware, "DOWNLOADER_MIDDLEWARES")
         return cls(crawler)

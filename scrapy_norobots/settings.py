@@ -62,10 +62,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_ALSO_OBEY": Setting(
             (),
             values.parsers,
-            "adds other readings of robots.txt, such as RFC 9309: all must allow a request",
+            "also obeys other standards, such as RFC 9309: a request is sent only if all of them allow it",
         ),
         "NOROBOTS_ALSO_ROBOTS": Setting(
-            (), values.robots, 'adds other robots, such as `"GPTBot"`, that must be allowed, too'
+            (), values.robots, 'also obeys the rules for other robots, such as `"GPTBot"`'
         ),
         "NOROBOTS_STATUS_POLICY": Setting(
             DEFAULT_PRESET,
@@ -92,7 +92,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_CRAWL_DELAY_SHARED": Setting(
             False,
             values.flag,
-            "makes all processes that share a Redis store keep one common delay for each site",
+            "keeps one common delay for each site, for all processes with the same Redis store",
         ),
         "NOROBOTS_META": Setting(
             False,

@@ -60,7 +60,7 @@ class RobotsAudit(RobotsCommand):
             action="append",
             default=[],
             type=str.lower,
-            help="a head that was kept elsewhere; a problem if no run has it; can be given several times",
+            help="check that a run has this head, which you kept elsewhere; can be given several times",
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:

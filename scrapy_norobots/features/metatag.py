@@ -92,8 +92,8 @@ class RobotsMetaMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RobotsMetaMiddleware:
         """Return the middleware of a crawler.
 
-        Raises `NotConfigured` if ``NOROBOTS_META`` is false or a subclass is enabled too, `ValueError` if a
-        setting is invalid or the middleware is in another setting than ``SPIDER_MIDDLEWARES``.
+        Raises `NotConfigured` if ``NOROBOTS_META`` is false or a subclass is enabled too, and `ValueError` if
+        a setting is invalid or the middleware is in another setting than ``SPIDER_MIDDLEWARES``.
         """
         check_components(crawler, cls, RobotsMetaMiddleware, "SPIDER_MIDDLEWARES")
         return cls(crawler)

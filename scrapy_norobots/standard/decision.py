@@ -59,8 +59,8 @@ class Decision:
     - `url`: the URL that was asked about, as given.
     - `robot`: the robot's name, without version (A1).
     - `reason`: a `Reason`, what the verdict rests on.
-    - `rule`: the `Rule` that decides; None if no line of a file does. The value of a statement is its whole
-      line.
+    - `rule`: the `Rule` that decides; None if no line of a file decides. The value of a statement is its
+      whole line.
     - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
     - `source`: the URL of the robots.txt; None if it is not known.
     - `detail`: what happened, if neither rule nor record says it, such as the status of a failed

@@ -70,7 +70,9 @@ KINDS: dict[str, Kind] = {
         _W, "F1", "The line has bytes that are not UTF-8; in a path, they are compared as %XX."
     ),
     "odd-line-break": Kind(
-        _W, "F2", "The line has a character that some programs read as a line break; here it is not one."
+        _W,
+        "F2",
+        "The line has a character that some programs read as a line break; here it does not end the line.",
     ),
     "misspelt-field": Kind(_E, "F7", "The field is unknown, so the line is ignored; did you mean {0}?"),
     "unknown-field": Kind(_W, "F7", "The field is unknown, so the line is ignored."),
@@ -138,7 +140,7 @@ class Finding:
     - `kind`: a key of `scrapy_norobots.standard.KINDS`, such as ``"misspelt-field"``.
     - `line`: the number of the line, from 1.
     - `text`: the line as it stands in the file. It is not escaped.
-    - `message`: how the line is read, one sentence.
+    - `message`: a sentence that says how the line is read.
     - `hint`: what the author probably means, and how to write that; empty if this is not known.
     """
 

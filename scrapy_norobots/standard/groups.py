@@ -60,20 +60,22 @@ class Group(Record):
     __slots__ = ("_index", "_place")
 
     @property
-    def values(self) -> tuple[list[str], list[str]]:
-        """The values of the ``Allow`` lines and of the ``Disallow`` lines."""
-        allows, disallows = (
-            [rule.value for rule in self.rules if rule.allows is kind] for kind in (True, False)
-        )
-        return allows, disallows
+    def allows(self) -> list[str]:
+        """The values of the ``Allow`` lines."""
+        return [rule.value for rule in self.rules if rule.allows]
 
-    def values_after(self, _strict: object) -> tuple[list[str], list[str]]:
+    @property
+    def values(self) -> list[str]:
+        """The values of the ``Disallow`` lines."""
+        return [rule.value for rule in self.rules if not rule.allows]
+
+    def values_after(self, _record: object, _known: object) -> list[str]:
         """Return the same."""
         return self.values
 
     def prepare(self, _origin: Origin | None = None) -> None:
         """Do the work that the first call of `deciding` needs."""
-        self._index = Index(*self.values)
+        self._index = Index(self.allows, self.values)
         self._index.prepare()
         patterns = [pattern_of(rule.value, allows=rule.allows) for rule in self.rules]
         self._place = {pattern: place for place, pattern in reversed([*enumerate(patterns)])}
@@ -90,21 +92,25 @@ class RawGroup(NamedTuple):
     sections: Sections
     groups: list[range]
 
-    def values_after(
-        self, strict: tuple[Record | RawRecord, list[str], object] | None
-    ) -> tuple[list[str], list[str]]:
-        """Return the values of the ``Allow`` lines and of the ``Disallow`` lines.
+    @property
+    def text(self) -> str:
+        """The text below the ``User-agent`` lines."""
+        return "".join([self.sections.below[place] for group in self.groups for place in group])
 
-        Given the strict record of the robot, and its values, those of the ``Disallow`` lines are mostly the
-        same, and are then not read again.
+    @property
+    def allows(self) -> list[str]:
+        """The values of the ``Allow`` lines."""
+        return ALLOW.findall(self.text)
+
+    def values_after(self, record: Record | RawRecord | None, known: list[str]) -> list[str]:
+        """Return the values of the ``Disallow`` lines.
+
+        Given the strict record of the robot, and the values in it, these are mostly the same, and are then
+        not read again.
         """
-        text = "".join([self.sections.below[place] for group in self.groups for place in group])
-        allows = ALLOW.findall(text)
-        if strict and isinstance(record := strict[0], RawRecord):
-            known = record.length_in(text, len(strict[1]))
-            if known:
-                return allows, strict[1] + ANY_DISALLOW.findall(text, known)
-        return allows, ANY_DISALLOW.findall(text)
+        text = self.text
+        end = record.length_in(text, len(known)) if isinstance(record, RawRecord) else 0
+        return known + ANY_DISALLOW.findall(text, end) if end else ANY_DISALLOW.findall(text)
 
     def record(self) -> Group:
         """Return the names and rules of the groups with the numbers of their lines."""

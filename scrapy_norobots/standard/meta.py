@@ -45,7 +45,7 @@ class RobotsMeta:
     """What one page asks of one robot, in META tags and ``X-Robots-Tag`` headers (M1 to M4).
 
     - `noindex_by`, `nofollow_by`: the first tag or header that forbids to index the page, or to follow its
-      links; None if none does. Escaped and cut, so that it can go to a log.
+      links; None if there is none. The text is escaped and cut, so that it can go to a log.
     - `document_state`: ``"STATIC"`` or ``"DYNAMIC"`` (M4).
     - `url`: the URL of the original of a mirrored page, as written in the page; None if it is not given (M4).
     """

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scrapy_norobots.standard.rules import RuleSet, find, prefix_of, without_longer
+from scrapy_norobots.standard.rules import find, prefix_of, without_longer
 from scrapy_norobots.standard.urls import Origin, has_normal_octets, is_normal, is_robots_txt, normal, octets
 
 # RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
@@ -67,37 +67,26 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
 class PatternSet:
     """The rules of one kind, ``Disallow`` or ``Allow``, as patterns of targets."""
 
-    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls", "strict")
+    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls")
 
-    def __init__(
-        self,
-        values: Iterable[str],
-        *,
-        allows: bool = False,
-        index: Index | None = None,
-        strict: RuleSet | None = None,
-    ) -> None:
+    def __init__(self, values: Iterable[str], *, allows: bool = False, index: Index | None = None) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled. What `strict` forbids is
-        forbidden in any case; none of its prefixes has another form.
+        An `index` of all rules of the robot decides whether a rule is overruled.
         """
         self._index = index
-        self.strict = strict
-        prefixes = strict.prefixes if strict else ()
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
         self._stars: list[tuple[str, str]] = []  # each with its last part
         for path in special:
             short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
-            if short[-1:] == "$" != path[-1]:
-                self._stars.append(("", path))
-            elif _is_special(short):
-                self._stars.append((_last_part(short), short))
-            elif strict and index:  # unlike the prefixes of `strict`, it may be overruled
-                self._stars.append((short, short))
+            part = short.rpartition("*")[2]
+            if short[-1:] == "$":
+                self._stars.append((part[:-1], path) if short == path else ("", path))
+            elif part != short:
+                self._stars.append((part, short))
             else:
                 paths = [*paths, short]
-        self._prefixes = without_longer(sorted([*paths, *prefixes])) if paths else prefixes
+        self._prefixes = without_longer(sorted(paths))
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
         starred = "\n".join([path for _, path in self._stars])
@@ -126,12 +115,7 @@ class PatternSet:
                         break
                 else:
                     return None
-            elif self.strict is not None:
-                return None if is_robots_txt(target) else path
         else:
-            path = None if self.strict is None else self.strict.match(origin, target)
-            if path is not None:
-                return path
             path = self._match_forms(origin, target)
         if path is None or is_robots_txt(target):
             return None
@@ -168,24 +152,13 @@ class PatternSet:
         return None
 
 
-def forbidding(
-    allows: list[str], disallows: list[str], strict: RuleSet | None = None, shared: int = 0
-) -> tuple[RuleSet | PatternSet, ...]:
-    """Return what the rules with these values forbid; the URLs that any of the sets matches.
-
-    `strict`, which forbids too, has the first `shared` of the ``Disallow`` lines by the strict reading, and
-    mostly has all. Their prefixes are the same, so they are prepared once.
-    """
-    index = Index(allows, disallows) if any(allows) else None
-    if strict is None:
-        return (PatternSet(disallows, index=index),)
-    more = disallows[shared:]
-    if not strict.has_one_form or (index and more):
-        return strict, PatternSet(disallows, index=index)
-    joined = "".join(disallows)
+def not_shared(values: list[str], shared: int) -> list[str]:
+    """Return the values that do not mean the same as in the strict reading, which has the first `shared`."""
+    first, rest = values[:shared], values[shared:]
+    joined = "".join(first)
     if "*" in joined or "$" in joined:
-        more += [value for value in disallows[:shared] if "*" in value or value.endswith("$")]
-    return (PatternSet(more, index=index, strict=strict),)
+        rest += [value for value in first if "*" in value or "$" in value]
+    return rest
 
 
 class Index:
@@ -194,8 +167,8 @@ class Index:
     __slots__ = ("_allowing", "_lengths", "_plain", "_special", "values")
 
     def __init__(self, allows: list[str], disallows: list[str]) -> None:
-        """Make an index of the rules with these values, of which empty ones have no effect."""
-        self.values = list(filter(None, allows)), list(filter(None, disallows))
+        """Make an index of the rules with these values."""
+        self.values = allows, disallows
         self._allowing: PatternSet | None = None
         self._lengths: list[int] | None = None  # the rest is prepared with it
 
@@ -221,7 +194,7 @@ class Index:
 
     def prepare(self) -> list[int]:
         """Do the work that the first call of `deciding` needs."""
-        allows, disallows = self.values
+        allows, disallows = (list(filter(None, values)) for values in self.values)
         forbidden, special, whole_urls = _split(disallows, allows=False)
         allowed, special_allowed, _ = _split(allows, allows=True)
         self._plain = dict.fromkeys(forbidden, False) | dict.fromkeys(allowed, True)  # allowing wins
@@ -288,10 +261,6 @@ def matches(path: str, target: str) -> bool:
     return (
         place == len(target) if last is None else target.endswith(last) and len(target) - len(last) >= place
     )
-
-
-def _is_special(path: str) -> bool:
-    return "*" in path or path[-1:] == "$"
 
 
 def _last_part(path: str) -> str:

@@ -26,9 +26,6 @@ from scrapy_norobots.standard.urls import Origin
 
 DEFAULT_NAME = "*"
 
-# In text without these, no blanks precede a field, and none but spaces surround a value.
-_ODD_BLANKS = ("\n ", "\t", "\v", "\f")
-
 
 class Rule(NamedTuple):
     """A ``Disallow`` line: `line`, its number from 1, and `value`, without comment and blanks (F6)."""
@@ -184,7 +181,11 @@ class RawRecord(NamedTuple):
         The text may be that of the record, with more below it; then the lines that may be a rule are counted.
         """
         own = "".join([below for _, below in self.texts])
-        if self.multivalue or not text.startswith(own) or any(map(own.__contains__, _ODD_BLANKS)):
+        if self.multivalue or not text.startswith(own):
+            return 0
+        if (
+            "\t" in own or "\v" in own or "\f" in own or "\n " in own
+        ):  # blanks that the readings may treat otherwise
             return 0
         return len(own) if own.lower().count("\ndi") == count else 0
 

@@ -18,7 +18,7 @@ from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.groups import Group, RawGroup, find_groups, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
-from scrapy_norobots.standard.patterns import PatternSet, forbidding
+from scrapy_norobots.standard.patterns import Index, PatternSet, not_shared
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import UNKNOWN_SITE, Origin, is_robots_txt, split
@@ -85,20 +85,29 @@ READINGS: Mapping[str, tuple[_Reading, ...]] = MappingProxyType(
 
 
 def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
-    """Return the rules of a robot's records, by each reading."""
-    rules: _Rules = ()
-    strict: tuple[Record | RawRecord, list[str], RuleSet] | None = None
+    """Return the rules of a robot's records, by each reading.
+
+    What the strict reading forbids is forbidden in any case, so that of RFC 9309 needs only the rest.
+    """
+    rules: list[RuleSet | PatternSet] = []
+    strict: Record | RawRecord | None = None
+    known: list[str] = []
+    is_shared = False
     for one in found:
         if isinstance(one, (Group, RawGroup)):
-            allows, disallows = one.values_after(strict)
-            if strict and strict[1] == disallows[: (shared := len(strict[1]))]:
-                rules = forbidding(allows, disallows, strict[2], shared)
-            else:
-                rules += forbidding(allows, disallows)
+            values = rest = one.values_after(strict, known)
+            if is_shared and known == values[: len(known)]:
+                rest = not_shared(values, len(known))
+            if rest:
+                allows = one.allows
+                index = Index(allows, values) if any(allows) else None
+                rules.append(PatternSet(rest, index=index))
         elif one is not None:
-            strict = one, (values := one.values), RuleSet(values)
-            rules = strict[2:]
-    return rules
+            strict, known = one, one.values
+            prefixes = RuleSet(known)
+            is_shared = prefixes.has_one_form
+            rules.append(prefixes)
+    return tuple(rules)
 
 
 class RobotsTxt:
@@ -137,11 +146,11 @@ class RobotsTxt:
     def parse(cls, body: bytes | str, *, reading: str = "1994", multivalue: bool = False) -> RobotsTxt:
         """Return the file that has this body: bytes as downloaded, or text that is decoded already.
 
-        `reading` is ``"1994"``, ``"rfc9309"``, or ``"both"``: a URL is then allowed if both standards allow
-        it. If `multivalue` is true, a line may have several values by the standard of 1994, separated by
-        spaces or tabs (D1). Any bytes and any text are a robots.txt (F1); raises `TypeError` for other types,
-        and `ValueError` for another reading. A file that is empty or has no records restricts no robot (F9).
-        Nothing is read yet: the first question reads the file.
+        `reading` is ``"1994"``, ``"rfc9309"``, or ``"both"``, which allows only what both standards allow. If
+        `multivalue` is true, a line may have several values by the standard of 1994, separated by spaces or
+        tabs (D1). Any bytes and any text are a robots.txt (F1). Raises `TypeError` for other types, and
+        `ValueError` for an unknown reading. A file that is empty or has no records restricts no robot (F9).
+        `parse` does not read the file yet: the first question reads it.
         """
         return cls(body, reading=reading, multivalue=multivalue)
 
@@ -189,11 +198,11 @@ class RobotsTxt:
     def allowed(self, url: str, robot: str | bytes) -> bool:
         """Return whether `robot` may fetch `url` (A1 to A4, U1 to U9).
 
-        `url` is an absolute URL, or a path with or without a query that starts with ``/``. A path is checked
-        as one of the file's own origin. A URL that is not http or https (``mailto:``) or lacks its host
-        (``http:///a``) is always allowed (U9), and so is ``/robots.txt`` (U7). Raises
-        `TypeError` if `url` is not a `str`, or `robot` neither `str` nor `bytes`; raises `ValueError` if
-        `url` is neither a URL nor a path, or its port is not a number from 0 to 65535.
+        `url` is an absolute URL, or a path that starts with ``/``, with or without a query. A path is checked
+        as one of the file's own origin. A URL that is not http or https (``mailto:``) or has no host
+        (``http:///a``) is always allowed (U9). ``/robots.txt`` is always allowed, too (U7). Raises
+        `TypeError` if `url` is not a `str`, or if `robot` is neither `str` nor `bytes`. Raises `ValueError`
+        if `url` is neither a URL nor a path, or if its port is not a number from 0 to 65535.
         """
         last, rules = self._last
         if robot != last:
@@ -218,8 +227,8 @@ class RobotsTxt:
         """Return whether `robot` may fetch `url`, with the line and the record that decide it.
 
         `url`, `robot` and the errors are those of `allowed`, which is faster. `source` is the URL that the
-        file was downloaded from; the text of the decision names it. Of several readings, the decision is that
-        of the first one that forbids the URL, or else of the first one.
+        file was downloaded from; the text of the decision names it. With several readings, the first one that
+        forbids the URL decides. If none forbids it, the first reading decides.
         """
         decisions = self.decisions(url, robot, source)
         return next((decision for decision in decisions if not decision), decisions[0])
@@ -228,7 +237,7 @@ class RobotsTxt:
         """Return the same by each reading."""
         origin, target = split(url)
         records, rules = self._records_of(robot, origin), self._rules_of(robot)
-        strict = next((each.strict for each in rules), None)
+        strict = rules[0] if rules and isinstance(rules[0], RuleSet) else None
         made = []
         for reading, record in zip(self._readings, records, strict=True):
             rule = None

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 
-from scrapy_norobots.standard.urls import Origin, is_normal, normal, percent_encode, split
+from scrapy_norobots.standard.urls import Origin, is_normal, normal, octets, percent_encode, split
 
 # U4: values that are whole URLs, and values with a scheme that has no host, which forbid nothing.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -83,16 +83,6 @@ class RuleSet:
         self._of_origin: tuple[Origin, list[str]] | None = None
 
     @property
-    def strict(self) -> RuleSet:
-        """These rules, as `PatternSet` may have them."""
-        return self
-
-    @property
-    def prefixes(self) -> Sequence[str]:
-        """The prefixes of targets at the origin of the file, sorted; none of them begins with another one."""
-        return self._paths
-
-    @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         texts = (*self._paths, *self._whole_urls)
@@ -101,8 +91,8 @@ class RuleSet:
     def match(self, origin: Origin | None, target: str) -> str | None:
         """Return the prefix by which a rule forbids `target` at `origin`; None if no rule forbids it.
 
-        The target as sent and its normal form are compared with both forms of each rule (U6). robots.txt
-        itself may always be fetched (U7).
+        The target as sent and its normal form, also with its dot segments, are compared with both forms of
+        each rule (U6). robots.txt itself may always be fetched (U7).
         """
         if self._is_plain and "%" not in target and "/." not in target:
             paths = self._paths  # the usual case, as in `find`, but without a call
@@ -111,10 +101,10 @@ class RuleSet:
         elif is_normal(target):
             prefix = self._match_form(origin, target)
         else:
-            prefix = self._match_form(origin, percent_encode(target))
+            written = target
             target = normal(target)
-            if prefix is None:
-                prefix = self._match_form(origin, target)
+            forms = dict.fromkeys((percent_encode(written), octets(written), target))
+            prefix = next(filter(None, (self._match_form(origin, form) for form in forms)), None)
         return None if prefix is None or target == "/robots.txt" else prefix
 
     def _match_form(self, origin: Origin | None, target: str) -> str | None:

@@ -89,8 +89,9 @@ def split(url: str, site: tuple[str, Origin | None] = UNKNOWN_SITE) -> tuple[Ori
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
     if not ("#" in url or "\t" in url or "\n" in url or "\r" in url or url[-1:] <= " "):
         start, origin = site
-        if url.startswith(start):
-            return origin, url[len(start) - 1 :]
+        rest = url.removeprefix(start)
+        if rest != url:
+            return origin, "/" + rest
         end = url.find("/", 8)  # where the path of most URLs begins, after "https://" and a host
         if 0 < end <= _LONGEST_REMEMBERED:
             origin = _origin_of_site(url[:end])

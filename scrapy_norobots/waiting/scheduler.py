@@ -48,7 +48,7 @@ _AT_ONCE = 500
 
 
 class RobotsScheduler(BaseScheduler):
-    """A scheduler around the user's own; `wrapped` is the class of that one, or its import path.
+    """A scheduler that wraps the user's own. `wrapped` is the class of the user's, or its import path.
 
     The add-on sets ``SCHEDULER`` to it. The attributes of the wrapped scheduler can be read from this one.
     Without `NoRobotsMiddleware`, requests pass through.

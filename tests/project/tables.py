@@ -136,7 +136,7 @@ def _codes(names: Iterable[str]) -> str:
 
 def findings() -> list[str]:
     """Return the rows of the kinds of findings, and of what only the report of a crawl shows so."""
-    misplaced = Kind(Severity.ERROR, "R1", f"In the report: {listing.MISPLACED_MEANING}")
+    misplaced = Kind(Severity.ERROR, "R1", f"{listing.MISPLACED_MEANING} Only the report shows this.")
     return [
         "".join(
             f"| `{name}` | {kind.severity.value}, {kind.clause} | {kind.meaning} |\n"

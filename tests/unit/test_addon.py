@@ -109,17 +109,12 @@ def test_the_meta_middleware_is_listed(
     assert changed.get("SPIDER_MIDDLEWARES", plain(Settings({"own": own}))["own"]) == expected
 
 
-@pytest.mark.parametrize("setting", ["DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"])
-def test_it_does_not_change_the_projects_dictionary(setting: str) -> None:
-    own = {"my.Middleware": 7}
-    Addon().update_settings(Settings({setting: own}))
-    assert own == {"my.Middleware": 7}
-
-
-def test_it_comes_first_among_equal_orders() -> None:
-    settings = Settings({"DOWNLOADER_MIDDLEWARES": {"my.Middleware": 100}})
+def test_it_comes_first_among_equal_orders_and_changes_no_dictionary_of_the_project() -> None:
+    own = {"my.Middleware": 100}
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": own, "SPIDER_MIDDLEWARES": own})
     Addon().update_settings(settings)
     assert next(iter(settings.getdict("DOWNLOADER_MIDDLEWARES"))) == OURS
+    assert own == {"my.Middleware": 100}
 
 
 @pytest.mark.parametrize("own", ["my.Scheduler", MinimalScheduler], ids=["a path", "a class"])
@@ -136,16 +131,18 @@ def test_the_scheduler_of_the_user_is_wrapped_once(own: type | str, times: int, 
     assert settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES[priority]
 
 
-def test_a_subclass_of_the_plugins_scheduler_is_not_wrapped() -> None:
-    theirs = RobotsScheduler.around("my.Scheduler")
-    assert applied(SCHEDULER=theirs).get("SCHEDULER", theirs) is theirs
+OFF = {"DOWNLOADER_MIDDLEWARES": {OURS: None}}
 
 
-@pytest.mark.parametrize("name", ["SCHEDULER", "DOWNLOADER"])
-def test_the_scheduler_and_the_downloader_stay_if_the_plugin_is_switched_off(name: str) -> None:
-    own: dict[str, Any] = {name: "my.Own", "DOWNLOADER_MIDDLEWARES": {OURS: None}}
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("SCHEDULER", {"SCHEDULER": RobotsScheduler.around("my.Scheduler")}),
+        ("SCHEDULER", {"SCHEDULER": "my.Own", **OFF}),
+        ("DOWNLOADER", {"DOWNLOADER": "my.Own"}),
+        ("DOWNLOADER", {"DOWNLOADER": "my.Own", **OFF}),
+    ],
+    ids=["our scheduler", "switched off", "downloader", "downloader, switched off"],
+)
+def test_what_is_ours_or_not_needed_stays(name: str, own: dict[str, Any]) -> None:
     assert name not in applied(**own)
-
-
-def test_a_downloader_of_the_user_stays() -> None:
-    assert "DOWNLOADER" not in applied(DOWNLOADER="my.Downloader")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
@@ -128,7 +128,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_any_change_of_a_record_is_a_record_or_damaged(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from([*records(), b"", b"WARC/1.1\r\n"])))

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.features.evidence import audit as audit_module
@@ -96,7 +96,6 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
-FUZZ = settings(max_examples=100)
 
 
 REASONS = [reason.name.lower() for reason in Reason]
@@ -150,7 +149,6 @@ def is_right(facts: Mapping[str, Any]) -> bool:
 
 
 @given(number=st.integers(0, 2), changes=CHANGES)
-@FUZZ
 def test_a_wrong_decision_is_a_problem(number: int, changes: dict[str, object]) -> None:
     """However plausible it is."""
     found = problems_of(number, changes)
@@ -158,7 +156,6 @@ def test_a_wrong_decision_is_a_problem(number: int, changes: dict[str, object]) 
 
 
 @given(st.data())
-@FUZZ
 def test_any_change_of_the_files_is_a_problem_or_none(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from([WARC, LINES]))
     is_packed = data.draw(st.booleans())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import StopDownload
 
-from scrapy_norobots.load.body import decode
+from scrapy_norobots.load.body import BodiesInFlight, decode
 from tests.helpers.sites.faults import COMPRESSORS, RULES
 
 ENCODINGS = {name: name.removeprefix("raw ") for name in COMPRESSORS}
@@ -82,3 +85,69 @@ def test_an_encoding_without_its_package_is_an_error(
     with pytest.raises(ValueError, match=f"^its Content-Encoding is {encoding}, and no package"):
         decode(b"a", encoding, 100)
     assert decode(b"", encoding, 100) == b""
+
+
+# `BodiesInFlight`: all bodies together respect the limit, and larger ones are stopped.
+
+
+class Downloads:
+    """Sends the signal `bytes_received`, as download handlers do."""
+
+    def __init__(self) -> None:
+        self.crawler = Crawler(Spider)
+        self.bodies = BodiesInFlight(1000)
+        self.crawler.signals.connect(self.bodies.received, signals.bytes_received)
+        self.ends = ExitStack()
+
+    def start(self) -> Request:
+        return Request("http://town.example/", meta=self.ends.enter_context(self.bodies.counted()))
+
+    def receive(self, request: Request, size: int) -> Exception | None:
+        ((_, result),) = self.crawler.signals.send_catch_log(
+            signals.bytes_received, data=bytes(size), request=request, spider=None
+        )
+        return getattr(result, "value", None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 500)), max_size=60))
+def test_the_limit_is_never_exceeded(chunks: list[tuple[int, int]]) -> None:
+    downloads = Downloads()
+    requests = [downloads.start() for _ in range(10)]
+    sizes = dict.fromkeys(range(10), 0)
+    for number, size in chunks:
+        others = sum(sizes.values()) - sizes[number]
+        is_given_up = downloads.receive(requests[number], size) is not None
+        sizes[number] += size
+        # The free room must be at least its size.
+        assert is_given_up == (sizes[number] > 1000 - others - sizes[number])
+        if is_given_up:
+            sizes[number] = 0
+        assert sum(sizes.values()) <= 1000
+
+
+def test_bytes_of_an_earlier_try_are_not_counted() -> None:
+    downloads = Downloads()
+    request = downloads.start()
+    for _ in range(3):
+        assert downloads.receive(request, 400) is None
+        request = request.copy()
+
+
+def test_a_download_without_a_waiter_is_stopped() -> None:
+    downloads = Downloads()
+    request = downloads.start()
+    downloads.ends.close()
+    assert isinstance(downloads.receive(request, 1), StopDownload)
+
+
+def test_two_counters_of_one_crawler_are_independent() -> None:
+    """A command has one, and the add-on of its project another."""
+    downloads = Downloads()
+    other = BodiesInFlight(1000)
+    downloads.crawler.signals.connect(other.received, signals.bytes_received)
+    with other.counted() as meta:
+        request = Request("http://town.example/robots.txt", meta=meta)
+        results = downloads.crawler.signals.send_catch_log(
+            signals.bytes_received, data=bytes(500), request=request, spider=None
+        )
+    assert [result for _, result in results] == [None, None]

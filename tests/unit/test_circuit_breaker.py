@@ -9,26 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 
-from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.stores import Locked, circuit_breaker
 from scrapy_norobots.stores.circuit_breaker import PAUSE, TIMEOUT, CircuitBreaker
 from tests.helpers.samples.snapshots import FOUND, LOST, ORIGIN
-
-
-def can_wait_for_deferreds() -> bool:
-    async def work() -> None:
-        deferred: Deferred[None] = Deferred()
-        asyncio.get_running_loop().call_soon(deferred.callback, None)
-        await compat.waiting_for(deferred)
-
-    try:
-        asyncio.run(work())
-    except RuntimeError:
-        return False
-    return True
-
 
 CONTINUES = "the crawl continues without the store, and tries it again every few seconds"
 
@@ -77,38 +62,35 @@ def circuit() -> Circuit:
 
 
 @pytest.mark.parametrize("mood", [fail, hang])
-def test_a_failing_store_is_reported_once_and_not_called(
+async def test_a_failing_store_is_reported_once_and_not_called(
     circuit: Circuit,
     mood: Callable[[], Coroutine[Any, Any, None]],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def work() -> None:
-        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        circuit.store.mood = mood
-        if mood is hang:
-            monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
-        for _ in range(3):
-            assert await circuit.breaker.load(ORIGIN) == ()
-            assert await circuit.breaker.lock(ORIGIN, 60) == (True, ())
-            await circuit.breaker.save((FOUND,), 0)
-            await circuit.breaker.unlock(ORIGIN)
-        assert circuit.store.calls == 2  # one before, one that failed
-        circuit.now += PAUSE
+    caplog.set_level(logging.INFO)
+    assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+    circuit.store.mood = mood
+    if mood is hang:
+        monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.05)
+    for _ in range(3):
         assert await circuit.breaker.load(ORIGIN) == ()
-        assert await circuit.breaker.load(ORIGIN) == ()
-        assert circuit.store.calls == 3
-        circuit.store.mood = None
-        monkeypatch.setattr(circuit_breaker, "TIMEOUT", TIMEOUT)
-        circuit.now += PAUSE + TIMEOUT
-        assert await circuit.breaker.load(ORIGIN) == (FOUND,)
-        assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
+        assert await circuit.breaker.lock(ORIGIN, 60) == (True, ())
         await circuit.breaker.save((FOUND,), 0)
         await circuit.breaker.unlock(ORIGIN)
-        assert circuit.store.calls == 3 + 4
-
-    with caplog.at_level(logging.INFO):
-        asyncio.run(work())
+    assert circuit.store.calls == 2  # one before, one that failed
+    circuit.now += PAUSE
+    assert await circuit.breaker.load(ORIGIN) == ()
+    assert await circuit.breaker.load(ORIGIN) == ()
+    assert circuit.store.calls == 3
+    circuit.store.mood = None
+    monkeypatch.setattr(circuit_breaker, "TIMEOUT", TIMEOUT)
+    circuit.now += PAUSE + TIMEOUT
+    assert await circuit.breaker.load(ORIGIN) == (FOUND,)
+    assert await circuit.breaker.lock(ORIGIN, 60) == (False, (LOST,))
+    await circuit.breaker.save((FOUND,), 0)
+    await circuit.breaker.unlock(ORIGIN)
+    assert circuit.store.calls == 3 + 4
     why = r"OSError: disk is on \x1b[31mfire" if mood is fail else "TimeoutError: no answer within 0.05 s"
     assert [record.getMessage() for record in caplog.records] == [
         f"the store failed ({why}): {CONTINUES}",

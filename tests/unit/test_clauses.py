@@ -142,6 +142,9 @@ def test_examples_of_the_sources_are_read_as_stated(example: str) -> None:
         pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-16-le"), "/%C3%A9", id="utf-16-le"),
         pytest.param("\ufeffUser-agent: *\nDisallow: /é".encode("utf-16-be"), "/%C3%A9", id="utf-16-be"),
         pytest.param("\ufeffUser-agent: *\nDisallow: /😀".encode("utf-16-le"), "/%F0%9F%98%80", id="pair"),
+        pytest.param(
+            "\ufeffUser-agent: *\nDisallow: /x\n".encode("utf-16-le")[:-1], "/x", id="lost-last-byte"
+        ),
         pytest.param(b"\xef\xbb\xbf\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", id="two-marks"),
         pytest.param(
             "\ufeff\ufeffUser-agent: *\nDisallow: /x".encode("utf-16-be"), "/x", id="two-utf-16-marks"
@@ -157,12 +160,6 @@ def test_examples_of_the_sources_are_read_as_stated(example: str) -> None:
 def test_any_bytes_are_read(body: bytes, rule: str) -> None:
     assert forbidden(body, rule + "z") == rule + "z"
     assert forbidden(body, f"{rule[:-1]} /y /%FFz") == ""
-
-
-@clause("F1")
-def test_utf16_that_lost_its_last_byte_keeps_its_last_rule() -> None:
-    body = "\ufeffUser-agent: *\nDisallow: /nest\n".encode("utf-16-le")[:-1]
-    assert forbidden(body, "/nest/egg") == "/nest/egg"
 
 
 @clause("F1", "F8")
@@ -342,33 +339,7 @@ def test_unknown_fields_have_no_effect(line: str) -> None:
     body = f"{line}\nUser-agent: a\n{line}\nUser-agent: b\n{line}\nDisallow: /x\n{line}\nDisallow: /y\n{line}"
     assert records(body) == [(["a", "b"], ["/x", "/y"])]
     assert forbidden(body, "/x /y /b /", "a") == "/x /y"
-
-
-@clause("F7")
-def test_unknown_fields_do_not_rescue_a_record_after_a_blank_line() -> None:
-    assert records("User-agent: a\n\nSitemap: x\nDisallow: /x") == [(["a"], [])]
-
-
-@clause("F7")
-@pytest.mark.parametrize(
-    ("line", "resembled"),
-    [
-        ("Dissallow: /", "Disallow"),
-        ("Disalow: /", "Disallow"),
-        ("disallows: /", "Disallow"),
-        ("Dis-allow: /", "Disallow"),
-        ("Diasllow: /", "Disallow"),
-        ("User agent: x", "User-agent"),
-        ("Useragent: x", "User-agent"),
-        ("User_Agent: x", "User-agent"),
-        ("User-agents: x", "User-agent"),
-        ("User--agent: x", "User-agent"),
-    ],
-)
-def test_a_near_miss_names_the_field(line: str, resembled: str) -> None:
-    (finding,) = RobotsTxt.parse(f"{line}\n").findings
-    assert (finding.kind, finding.line) == ("misspelt-field", 1)
-    assert finding.message.endswith(f"did you mean {resembled}?")
+    assert records(f"User-agent: a\n\n{line}\nDisallow: /x") == [(["a"], [])]
 
 
 @clause("F8")
@@ -435,11 +406,6 @@ def test_a_file_that_is_not_clearly_html_is_read(start: str) -> None:
     assert "html-page" not in kinds(body)
 
 
-@clause("F8")
-def test_html_after_a_record_does_not_undo_it() -> None:
-    assert records("User-agent: *\nDisallow: /\n<html>\n") == [(["*"], ["/"])]
-
-
 @clause("F9", "A4")
 @pytest.mark.parametrize("text", ["", "\n", "# x", "Disallow: /", "Allow: /\nx", " ", "\n\n\n", "Sorry!\n"])
 def test_a_file_without_records_allows_everything(text: str) -> None:
@@ -460,29 +426,14 @@ def test_all_rules_of_a_record_apply_to_all_its_robots() -> None:
     assert forbidden(body, "/x /y /z", "Loris") == ""
 
 
-@clause("R1")
-def test_line_numbers_and_values() -> None:
-    robots = RobotsTxt.parse(
-        b"# 1\r\n\r\nUser-agent: A/1 # x\r\n# 4\r\nUser-agent: b\r\nDisallow: /x # y\r\n"
-    )
-    (record,) = robots.records
-    assert record.user_agents == ((3, "A/1"), (5, "b"))
-    assert record.rules == ((6, "/x"),)
-    assert (record.line, record.names, record.is_default) == (3, ("A/1", "b"), False)
-
-
 @clause("R2")
+@pytest.mark.parametrize("rule", ["/x", ""])
 @pytest.mark.parametrize("between", ["", "# x\n", "Allow: /\n", "hm\n", "Crawl-delay: 1\n# y\n"])
-def test_a_user_agent_line_after_a_rule_starts_a_record(between: str) -> None:
-    body = f"User-agent: a\nDisallow: /x\n{between}User-agent: b\nUser-agent: c\nDisallow: /y\n"
-    assert records(body) == [(["a"], ["/x"]), (["b", "c"], ["/y"])]
+def test_a_user_agent_line_after_a_rule_starts_a_record(between: str, rule: str) -> None:
+    body = f"User-agent: a\nDisallow: {rule}\n{between}User-agent: b\nUser-agent: c\nDisallow: /y\n"
+    assert records(body) == [(["a"], [rule]), (["b", "c"], ["/y"])]
     assert kinds(body).count("no-blank-line") == 1
     assert "no-blank-line" not in kinds(body.replace("\nUser-agent: b", "\n\nUser-agent: b"))
-
-
-@clause("R2", "U2")
-def test_an_empty_rule_separates_records_too() -> None:
-    assert records("User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /") == [(["a"], [""]), (["b"], ["/"])]
 
 
 @clause("R3")
@@ -496,11 +447,6 @@ def test_a_record_without_rules_applies_to_its_robots(end: str) -> None:
     assert decision.record is not None
     assert decision.record.names == ("tamarin",)
     assert ("no-disallow" in kinds(body)) is (end != "\nDisallow:\n")
-
-
-@clause("R3")
-def test_the_last_record_may_be_without_rules() -> None:
-    assert records("User-agent: *\nDisallow: /\nUser-agent: a") == [(["*"], ["/"]), (["a"], [])]
 
 
 @clause("R4")
@@ -527,23 +473,18 @@ def test_a_rule_outside_a_record_is_ignored_with_a_finding(body: str, lines: lis
 @clause("R5")
 def test_rules_of_several_default_records_apply_together() -> None:
     body = (
-        "User-agent: *\nDisallow: /x\n\nUser-agent: tamarin\nDisallow: /t\n\nUser-agent: *\n\n"
+        "User-agent: *\nUser-agent: *\nDisallow: /x\n\nUser-agent: tamarin\nDisallow: /t\n\nUser-agent: *\n\n"
         "User-agent: potto\nUser-agent: *\nDisallow: /y\n"
     )
     assert forbidden(body, "/x /t /y /z", "Indri") == "/x /y"
     assert forbidden(body, "/x /t /y /z", "Tamarin") == "/t"
     assert kinds(body).count("second-default") == 2
     decision = RobotsTxt.parse(body.encode()).decide(HOST + "/y", "Indri")
-    assert decision.rule == (11, "/y")
+    assert decision.rule == (12, "/y")
     assert decision.record is not None
     assert decision.record.line == 1
-    assert decision.record.is_default
-    assert decision.record.rules == ((2, "/x"), (11, "/y"))
-
-
-@clause("R5")
-def test_the_same_star_twice_in_one_record_is_one_default() -> None:
-    assert "second-default" not in kinds("User-agent: *\nUser-agent: *\nDisallow: /x\n")
+    assert decision.record.names == ("*", "*", "*", "potto", "*")
+    assert decision.record.rules == ((3, "/x"), (12, "/y"))
 
 
 @clause("R6")
@@ -556,26 +497,6 @@ def test_a_record_may_have_star_and_names(names: str) -> None:
 
 
 # --- A: records for a robot
-
-
-@clause("A1", "A2")
-@pytest.mark.parametrize(
-    "robot",
-    [
-        "Tamarin",
-        "tamarin",
-        "Tamarin/1.2",
-        "Tamarin/1.2 (+http://potto.example/bot)",
-        "Tamarin 1.2",
-        "Tamarin (potto)",
-        "Mozilla/5.0 (compatible; Tamarin/1.2; +http://potto.example/)",
-        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Tamarin/1.2; potto) Chrome/1 Potto/3",
-    ],
-)
-def test_names_are_compared_without_version_and_comments(robot: str) -> None:
-    body = "User-agent: {0}\nDisallow: /{0}\n\n"
-    body = "".join(map(body.format, ["potto", "mozilla", "libfetch", "tamarin"]))
-    assert forbidden(body, "/potto /mozilla /libfetch /tamarin", robot) == "/tamarin"
 
 
 @clause("A1")
@@ -604,6 +525,10 @@ def test_names_are_compared_without_version_and_comments(robot: str) -> None:
         ("Mozilla/5.0 (compatible; ; Tamarin/1.2)", "Mozilla"),
         ("Mozilla/5.0 (compatible; ) (compatible; Tamarin/1.2)", "Tamarin"),
         ("NotMozilla/5.0 (compatible; Tamarin/1.2)", "NotMozilla"),
+        (
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML; compatible; Tamarin/1.2; potto) Chrome/1 Potto/3",
+            "Tamarin",
+        ),
         (b"\xe9/1", "\udce9"),
     ],
 )
@@ -621,7 +546,7 @@ def test_the_robot_star_gets_the_default_record() -> None:
     assert forbidden("User-agent: */1.0\nDisallow: /", "/", "*") == ""
 
 
-@clause("A2")
+@clause("A2", "A5")
 @pytest.mark.parametrize(
     ("value", "robot", "named"),
     [
@@ -640,6 +565,7 @@ def test_the_robot_star_gets_the_default_record() -> None:
         ("Golden  Tamarin", "Golden Tamarin/1.0", False),
         ("ΩΜΕΓΑ", "ωμεγα", True),
         ("t", "Potto", True),
+        ("foo*", "foo*bot", True),
         ("1.0", "Potto/1.0", False),
     ],
 )
@@ -675,12 +601,6 @@ def test_the_default_record_may_be_anywhere(first: bool) -> None:
     assert forbidden(body, "/x /t", "") == "/x"
 
 
-@clause("A4")
-def test_without_a_default_record_other_robots_may_fetch_everything() -> None:
-    decision = RobotsTxt.parse("User-agent: potto\nDisallow: /").decide(HOST + "/", "Tamarin")
-    assert (decision.allowed, decision.reason) == (True, Reason.NO_RECORD)
-
-
 @clause("A5")
 @pytest.mark.parametrize("value", ["", " \t ", "# potto", "/1.0", "/"])
 def test_an_empty_value_names_no_robot(value: str) -> None:
@@ -702,28 +622,13 @@ def test_a_star_within_a_name_is_literal(value: str) -> None:
 
 
 @clause("A5")
-def test_a_robot_with_a_star_in_its_name_is_named_by_it() -> None:
-    assert forbidden("User-agent: foo*\nDisallow: /x", "/x", "foo*bot") == "/x"
-
-
-@clause("A5")
 @pytest.mark.parametrize("value", ["Tamarin Potto", "Tamarin, Potto", "Potto\tTamarin", "* Tamarin"])
 def test_several_names_in_a_line_are_one_name(value: str) -> None:
     body = f"User-agent: {value}\nDisallow: /x\n"
     assert forbidden(body, "/x", "Tamarin") == ""
     assert forbidden(body, "/x", f"Big {value}") == "/x"
     assert "several-names" in kinds(body)
-
-
-@clause("A2", "A5")
-@pytest.mark.parametrize("robot", ["foo", "Foo", "bar", "Foo/1.0", "FooBar", "Foo_Bar"])
-def test_the_first_word_of_a_name_does_not_name_a_robot(robot: str) -> None:
-    """Google's parser reads only the first word; in the 1994 text, the whole value is a name."""
-    body = "User-agent: Foo Bar\nDisallow: /\n"
-    assert forbidden(body, "/x", robot) == ""
-    assert forbidden(body, "/x", "Foo Bar/2.0") == forbidden(body, "/x", "a foo bar") == "/x"
-    assert not RobotsTxt.parse(body, multivalue=True).allowed(HOST + "/x", robot)
-    assert kinds(body) == ["several-names"]
+    assert not RobotsTxt.parse(body, multivalue=True).allowed(HOST + "/x", "Tamarin")
 
 
 # --- U: URLs
@@ -747,6 +652,8 @@ def test_the_first_word_of_a_name_does_not_name_a_robot(robot: str) -> None:
         pytest.param("/nest.html", "/nest.html /nest.html?x", "/nestxhtml /nest.htm", id="dot is a dot"),
         pytest.param("/a+b(c)[", "/a+b(c)[", "/aab(c)[ /ab", id="no regular expression"),
         pytest.param("//nest", "//nest //nest/a", "/nest", id="two slashes"),
+        pytest.param("//garden.example/a", "//garden.example/a", "/a", id="two slashes are no whole URL"),
+        pytest.param("/nest%23egg", "/nest%23egg", "/nest#egg /nest?q#egg", id="fragment"),
         pytest.param("/Nest/ÉGG", "/Nest/%C3%89GG", "/nest/%C3%89GG /Nest/%C3%A9GG", id="case"),
     ],
 )
@@ -776,12 +683,6 @@ def test_an_empty_path_means_the_root(url: str, allowed: bool) -> None:
 
 
 @clause("U1")
-def test_the_fragment_is_ignored() -> None:
-    body = f"{ALL}Disallow: /nest%23egg\n"
-    assert forbidden(body, "/nest#egg /nest%23egg /nest?q#egg") == "/nest%23egg"
-
-
-@clause("U1")
 def test_the_order_of_rules_does_not_matter() -> None:
     rules = ["/b/", "/a", "/a/b", "/c", "/b", "/a-b", "/aa", "/", "//"]
     for number in range(1, len(rules)):
@@ -803,12 +704,6 @@ def test_of_equal_rules_the_first_is_named() -> None:
 def test_an_empty_rule_lifts_no_restriction(rules: list[str]) -> None:
     body = ALL + "".join(f"Disallow: {rule}\n" for rule in rules)
     assert forbidden(body, "/x /x/y / /y") == "/x /x/y"
-
-
-@clause("U2")
-def test_an_empty_rule_restricts_nothing() -> None:
-    robots = RobotsTxt.parse(f"{ALL}Disallow:\n")
-    assert robots.decide(HOST, "Tamarin").reason is Reason.NO_RULE_MATCHES
 
 
 @clause("U3")
@@ -894,13 +789,6 @@ def test_values_of_schemes_without_a_host_are_ignored(scheme: str) -> None:
         assert kinds(body) == ["foreign-url"]
 
 
-@clause("U4", "U1")
-def test_a_path_with_two_slashes_is_not_a_whole_url() -> None:
-    body = f"{ALL}Disallow: //garden.example/nest\n"
-    assert forbidden(body, "/nest //garden.example/nest") == "//garden.example/nest"
-    assert kinds(body) == []
-
-
 @clause("U5")
 @pytest.mark.parametrize(
     ("rule", "yes", "no"),
@@ -952,6 +840,9 @@ def test_relative_values_start_at_the_root(rule: str, yes: str, no: str) -> None
             "/nest/", "/nest/. /nest/x/.. /nest/./ /x/../nest/ /nest/x/%2e%2e", "/nest /x/..", id="last"
         ),
         pytest.param("/x/../nest/", "/nest/ /x/../nest/ /y/../nest/", "/x/ /", id="dots in a rule"),
+        pytest.param(
+            "/nest/", "/nest/../egg /n%65st/../egg /nest/%2E./egg", "/egg", id="dots unresolved too"
+        ),
         pytest.param("/nest/./egg", "/nest/egg /nest/./egg", "/nest/", id="dot in a rule"),
         pytest.param(
             "/nest/..", "/nest/../ /nest/..a /nest/%2E%2Ea", "/ /nest/a /nest/.a", id="dots end a rule"
@@ -1067,18 +958,13 @@ def test_other_urls_have_no_robots_txt(url: str) -> None:
     assert Origin.of(url) is None
 
 
+def forbids(meta: RobotsMeta) -> str:
+    return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
+
+
 def asked(content: str, name: str = "robots") -> str:
     """Return what a META tag forbids a robot Tamarin."""
     return forbids(RobotsMeta.read("Tamarin/1.0", [(name, content)]))
-
-
-def asked_in_headers(*values: str) -> str:
-    """Return what some X-Robots-Tag headers forbid a robot Tamarin."""
-    return forbids(RobotsMeta.read("Tamarin/1.0", headers=values))
-
-
-def forbids(meta: RobotsMeta) -> str:
-    return " ".join(["noindex"] * (not meta.index) + ["nofollow"] * (not meta.follow))
 
 
 # The dialect's three examples with other names: file, and the forbidden paths of each robot.
@@ -1141,14 +1027,6 @@ def test_a_comma_at_the_end_of_a_value_is_removed() -> None:
     assert [rule.value for rule in robots.records[0].rules] == ["/a", "/b;c", "/d,e"]
 
 
-@clause("D1")
-def test_without_the_dialect_a_line_has_one_value() -> None:
-    body = "User-agent: * Tamarin\nDisallow: /a /b\n"
-    assert records(body) == [(["* Tamarin"], ["/a /b"])]
-    assert {"several-names", "several-paths"} <= set(kinds(body))
-    assert forbidden(body, "/a /b") == ""
-
-
 @clause("M1", "M2")
 @pytest.mark.parametrize(
     ("content", "expected"),
@@ -1190,12 +1068,6 @@ def test_without_the_dialect_a_line_has_one_value() -> None:
 def test_what_the_terms_of_a_meta_tag_mean(content: str, expected: str) -> None:
     for name in ("robots", " Robots\n"):
         assert asked(content, name) == expected
-
-
-@clause("M2")
-def test_a_page_without_a_tag_may_be_indexed_and_followed() -> None:
-    assert RobotsMeta.read("Tamarin") == RobotsMeta()
-    assert forbids(RobotsMeta()) == ""
 
 
 @clause("M3", "A2")
@@ -1265,9 +1137,9 @@ def test_tags_and_headers_apply_together() -> None:
     ],
 )
 def test_an_x_robots_tag_header_is_read(value: str, expected: str) -> None:
-    assert asked_in_headers(value) == expected
     # Headers joined by a proxy forbid the same as separate ones, if the first names no robot.
-    assert asked_in_headers("all", value) == asked_in_headers(f"all, {value}") == expected
+    for headers in ([value], ["all", value], [f"all, {value}"]):
+        assert forbids(RobotsMeta.read("Tamarin/1.0", headers=headers)) == expected
 
 
 @clause("M4")
@@ -1300,22 +1172,15 @@ def headings() -> list[str]:
     return re.findall(r"^### ([A-Z]\d+) – \S", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_every_clause_is_explained_once_in_order() -> None:
+def test_every_clause_is_explained_once_in_order_and_tested() -> None:
     expected = [
         f"{part}{n}"
         for part, last in zip("FRAUDM", (9, 6, 5, 9, 1, 4), strict=True)
         for n in range(1, last + 1)
     ]
     assert headings() == expected
-
-
-def test_every_clause_of_the_page_is_tested_and_no_other() -> None:
-    assert sorted(TESTED) == sorted(headings())
-
-
-@pytest.mark.parametrize("number", sorted({kind.clause for kind in KINDS.values()}))
-def test_findings_belong_to_clauses_of_the_page(number: str) -> None:
-    assert number in headings()
+    assert sorted(TESTED) == sorted(expected)
+    assert {kind.clause for kind in KINDS.values()} <= set(expected)
 
 
 def test_code_cites_clauses_of_the_page() -> None:

@@ -12,11 +12,11 @@ from scrapy_norobots.features.report import counters as counters_module
 from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
 from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
 from scrapy_norobots.features.report.page import log_text
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.snapshot import Freshness, Snapshot
-from scrapy_norobots.standard import Origin, RobotsTxt
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.standard import Origin
+from tests.helpers.samples.made_up import JUDGE
 
-JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 RULES = "User-agent: *\nDisallow: /back/\n"
 CRAWL = {"spider": "town", "dry_run": False}
 
@@ -89,33 +89,33 @@ def test_causes_beyond_the_first_5000_are_counted_together(monkeypatch: pytest.M
     assert (said["dropped_other"], said["requests"]["dropped"]) == (3, 6)
 
 
-def test_20000_origins_keep_at_most_rows_max_rows() -> None:
-    counters = Counters(1_000)
+def test_however_many_origins_there_are_at_most_rows_max_rows_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counters_module, "_CAUSES_MAX", 500)
+    counters = Counters(100)
     most = 0
-    for number in range(20_000):
+    for number in range(2_000):
         now = access(number, (200, 404, 503, None)[number % 4])
         load(counters, now)
         if now.forbids(now.snapshot.origin, "/back/", "FooBot"):
-            drop(counters, now, times=3 if number % 2_000 == 0 else 1)
+            drop(counters, now, times=3 if number % 200 == 0 else 1)
         most = max(most, len(counters.rows))
-    assert most == 1_000
-    assert len(counters.causes) == 5_000
+    assert most == 100
+    assert len(counters.causes) == 500
     assert counters.outcomes == {
-        Outcome("rules", "rules", False): 5_000,
-        Outcome("open", "4xx", False): 5_000,
-        Outcome("closed", "5xx", False): 5_000,
-        Outcome("closed", "error", False): 5_000,
+        Outcome("rules", "rules", False): 500,
+        Outcome("open", "4xx", False): 500,
+        Outcome("closed", "5xx", False): 500,
+        Outcome("closed", "error", False): 500,
     }
-    assert counters.requests["dropped"] == 15_020
+    assert counters.requests["dropped"] == 1_520
     # Rows without a drop are newer than the last eviction.
-    assert all(row.dropped or int(at.host[4:-8]) > 19_000 for at, row in counters.rows.items())
+    assert all(row.dropped or int(at.host[4:-8]) > 1_900 for at, row in counters.rows.items())
     said = facts_of(counters, CRAWL)
-    assert said["origins"] == 20_000 == len(said["rows"]) + said["rows_left_out"]
-    assert {entry["kind"]: entry["requests"] for entry in said["to_do"]} == {
-        "failed": 5_000,
-        "unanswered": 5_000,
-    }
-    assert {origin(number) for number in range(0, 20_000, 2_000)} <= counters.rows.keys()
+    assert said["origins"] == 2_000 == len(said["rows"]) + said["rows_left_out"]
+    assert {entry["kind"]: entry["requests"] for entry in said["to_do"]} == {"failed": 500, "unanswered": 500}
+    assert {origin(number) for number in range(0, 2_000, 200)} <= counters.rows.keys()
 
 
 def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:

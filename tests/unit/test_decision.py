@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
-
 import pytest
 
 from scrapy_norobots.standard import Decision, Reason, Record, RobotsTxt, Rule, UserAgent, Verdict
@@ -95,10 +93,7 @@ def test_a_forbidding_decision_has_rule_and_record() -> None:
         record=Record((UserAgent(2, "tamarin"), UserAgent(3, "potto")), (Rule(4, "/nest"),)),
         source=SOURCE,
     )
-    assert decision.allowed is False
     assert not decision
-    with pytest.raises(FrozenInstanceError):
-        decision.verdict = Verdict.ALLOWED  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("reason", list(Reason))

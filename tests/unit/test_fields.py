@@ -36,23 +36,6 @@ def test_a_date_has_microseconds_and_is_read_as_it_was_written(time: float, date
     assert date_of(time) == date_of(time_of(date)) == date
 
 
-def test_decisions_of_a_crawl_are_a_line_each() -> None:
-    line = decision_line(made(f"{TOWN}/back/", access()))
-    assert json.loads(line) == {
-        "time": "2023-11-14T22:13:21.000000Z",
-        "url": "http://town.example/back/",
-        "verdict": "forbidden",
-        "robot": "FooBot",
-        "origin": "http://town.example",
-        "reason": "rule",
-        "line": 2,
-        "rule": "/back/",
-        "robots_digest": "sha256:d07ffccdc3e50562aa4b05075f73bcb4f92053afe8742e7deecd4ffa651a4209",
-        "robots_time": "2023-11-14T22:13:20.000000Z",
-        "parser": "StrictRobotParser",
-    }
-
-
 def test_a_decision_is_not_older_than_its_file_whatever_a_clock_says() -> None:
     """A clock was set back, or that of another process which shares the store is ahead."""
     line = decision_line(made(f"{TOWN}/", access(when=TIME + 60), TIME))

@@ -13,7 +13,6 @@ from scrapy_norobots.standard.hints import HINTS, hint_for
 CASES: dict[str, tuple[str, str]] = {
     "misspelt-field": ("dissalow : /x y#z", "Write 'Disallow: /x y'."),
     "misspelt-field, name": ("User Agent:*", "Write 'User-agent: *'."),
-    "misspelt-field, long": ("Dissallow: /" + "x" * 500, ""),
     "no-colon": ("Disallow /x", "Write 'Disallow: /x'."),
     "no-colon, equals": ("user_agent = FooBot # or Bar", "Write 'User-agent: FooBot'."),
     "no-colon, alone": ("Disallow", "Write 'Disallow: '."),

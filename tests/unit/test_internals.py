@@ -65,8 +65,5 @@ def test_the_limit_of_open_files_is_that_of_the_process(monkeypatch: pytest.Monk
     assert open_files_max() in (resource.getrlimit(resource.RLIMIT_NOFILE)[0], None)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert open_files_max() is None
-
-
-def test_without_a_known_limit_of_open_files_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
     assert open_files_max() is None

@@ -41,29 +41,27 @@ def test_an_override_applies_to_the_origin_that_the_request_was_sent_to(case: st
 
 
 @pytest.mark.parametrize(
-    ("meta", "expected"),
+    ("meta", "is_exempt", "url"),
     [
-        ({}, False),
-        ({"dont_obey_robotstxt": False}, False),
-        ({"dont_obey_robotstxt": None}, False),
-        ({"dont_obey_robotstxt": 1}, True),
+        ({}, False, HERE),
+        ({"dont_obey_robotstxt": False}, False, HERE),
+        ({"dont_obey_robotstxt": None}, False, HERE),
+        ({"dont_obey_robotstxt": 1}, True, HERE),
+        ({"norobots_url": None}, False, HERE),
+        *(
+            ({"norobots_url": url}, False, url)  # as it is
+            for url in ["https://garden.example:8443/a?b#c", "HTTP://Garden.Example", "http://[::1]/"]
+        ),
+        ({"norobots_url": "nonsense", "redirect_urls": [ELSEWHERE]}, False, HERE),
     ],
     ids=str,
 )
-def test_a_request_is_checked_unless_its_meta_says_no(meta: dict[str, Any], expected: bool) -> None:
-    assert is_overridden(Request(HERE, meta=meta)) is expected
-
-
-@pytest.mark.parametrize("meta", [{}, {"norobots_url": None}], ids=str)
-def test_the_url_of_a_request_is_checked_unless_its_meta_names_another(meta: dict[str, Any]) -> None:
-    assert checked_url(Request(HERE, meta=meta)) == HERE
-
-
-@pytest.mark.parametrize(
-    "url", ["https://garden.example:8443/a?b#c", "HTTP://Garden.Example", "http://[::1]/"]
-)
-def test_norobots_url_is_taken_as_it_is(url: str) -> None:
-    assert checked_url(Request(HERE, meta={"norobots_url": url})) == url
+def test_the_meta_may_exempt_a_request_or_name_another_url(
+    meta: dict[str, Any], is_exempt: bool, url: str
+) -> None:
+    request = Request(HERE, meta=meta)
+    assert is_overridden(request) is is_exempt
+    assert checked_url(request) == url
 
 
 @pytest.mark.parametrize(
@@ -84,8 +82,3 @@ def test_a_bad_norobots_url_is_an_error_that_names_value_and_request(value: obje
     with pytest.raises(ValueError, match="norobots_url") as error:
         checked_url(Request(HERE, meta={"norobots_url": value}))
     assert str(error.value) == f"norobots_url = {value!r} in the meta of <GET {HERE}>: {problem}"
-
-
-def test_a_bad_norobots_url_that_a_redirect_has_ended_is_no_error() -> None:
-    request = Request(HERE, meta={"norobots_url": "nonsense", "redirect_urls": [ELSEWHERE]})
-    assert checked_url(request) == HERE

@@ -9,7 +9,7 @@ import pytest
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 
-from scrapy_norobots import StrictRobotParser
+from scrapy_norobots import Rfc9309RobotParser, StrictRobotParser
 from scrapy_norobots.rules import delay_values
 from scrapy_norobots.rules.parser import (
     AllRules,
@@ -138,9 +138,10 @@ def crawler() -> Any:
     return MagicMock(settings=Settings())
 
 
-def test_strict_robot_parser_accepts_the_types_of_scrapy() -> None:
-    parser = StrictRobotParser.from_crawler(None, b"User-agent: FooBot\nDisallow: /back/\n")
+@pytest.mark.parametrize("kind", [StrictRobotParser, Rfc9309RobotParser])
+def test_parsers_of_the_package_accept_the_types_of_scrapy(kind: type[StrictRobotParser]) -> None:
+    parser = kind.from_crawler(None, b"User-agent: FooBot\nCrawl-delay: 5\nDisallow: /back/\n")
     assert not parser.allowed("http://town.example/back/", "FooBot/1.0")
     assert not parser.allowed(b"http://town.example/back/", b"FooBot/1.0")
     assert parser.allowed("http://town.example/back/", "BarBot/1.0")
-    assert parser.robots.records[0].names == ("FooBot",)
+    assert parser.crawl_delay("FooBot") == 5

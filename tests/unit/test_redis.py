@@ -63,7 +63,9 @@ def test_without_redis_py_the_error_names_the_extra(monkeypatch: pytest.MonkeyPa
         open_store("redis://127.0.0.1/0", MAX_BYTES)
 
 
-async def test_each_turn_begins_one_delay_after_the_last_one(redis_server: RedisServer) -> None:
+async def test_each_turn_begins_one_delay_after_the_last_one_up_to_the_limit(
+    redis_server: RedisServer,
+) -> None:
     first, second = open_turns(redis_server.url), open_turns(redis_server.url)
     waits = [
         await first.take("town", DELAY, TOLERANCE, 0, LONGEST),
@@ -73,6 +75,8 @@ async def test_each_turn_begins_one_delay_after_the_last_one(redis_server: Redis
         await first.take("city", DELAY, TOLERANCE, 50, LONGEST),
     ]
     assert waits == pytest.approx([0, 1100, 2100, 3200, 50], abs=40)
+    limited = [await one.take("village", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
+    assert limited == [0, pytest.approx(DELAY, abs=40), None, None]
     await first.close()
     await second.close()
 
@@ -91,14 +95,6 @@ async def test_a_process_that_dies_leaves_no_debt_but_its_turn(redis_server: Red
         await client.rpush("norobots:turn:city", "of another program")
     assert await second.take("town", 1, 0, 0, LONGEST) == 0
     assert await second.take("city", 1, 0, 0, LONGEST) == 0
-    await second.close()
-
-
-async def test_no_turn_is_taken_beyond_the_limit(redis_server: RedisServer) -> None:
-    first, second = open_turns(redis_server.url), open_turns(redis_server.url)
-    waits = [await one.take("town", DELAY, 0, 0, 2.5 * DELAY) for one in (first, second, first, second)]
-    assert waits == [0, pytest.approx(DELAY, abs=40), None, None]
-    await first.close()
     await second.close()
 
 
@@ -127,23 +123,20 @@ def test_a_sentinel_url_has_several_hosts_a_service_and_a_database() -> None:
     assert all(one.get("password") is None for one in sentinels)
 
 
-def test_sentinels_may_have_a_password_of_their_own() -> None:
-    pool = client_of(
-        "redis+sentinel://one/town?sentinel_password=other&health_check_interval=2"
-    ).connection_pool
-    assert pool.connection_kwargs.get("password") is None
-    assert pool.connection_kwargs["health_check_interval"] == 2
-    assert pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs["password"] == "other"
+def options_of(url: str) -> tuple[Any, Any]:
+    """Return the options for the master and those for its Sentinels."""
+    pool = client_of(url).connection_pool
+    return pool.connection_kwargs, pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
 
 
-def test_the_options_of_tls_are_those_of_the_sentinels_too() -> None:
-    pool = client_of(
-        "rediss+sentinel://one/town?ssl_ca_certs=/ours.pem&sentinel_ssl_certfile=/mine.pem"
-    ).connection_pool
-    assert pool.connection_kwargs["ssl_ca_certs"] == "/ours.pem"
-    assert pool.connection_kwargs.get("ssl_certfile") is None
-    of_sentinel = pool.sentinel_manager.sentinels[0].connection_pool.connection_kwargs
-    assert (of_sentinel["ssl_ca_certs"], of_sentinel["ssl_certfile"]) == ("/ours.pem", "/mine.pem")
+def test_sentinels_may_have_options_of_their_own_beside_those_of_tls() -> None:
+    master, sentinel = options_of("redis+sentinel://one/town?sentinel_password=other&health_check_interval=2")
+    assert (master.get("password"), sentinel["password"]) == (None, "other")
+    assert master["health_check_interval"] == 2
+    tls = "ssl_ca_certs=/ours.pem&sentinel_ssl_certfile=/mine.pem"
+    master, sentinel = options_of(f"rediss+sentinel://one/town?{tls}")
+    assert (master["ssl_ca_certs"], master.get("ssl_certfile")) == ("/ours.pem", None)
+    assert (sentinel["ssl_ca_certs"], sentinel["ssl_certfile"]) == ("/ours.pem", "/mine.pem")
 
 
 def test_a_cluster_url_has_several_hosts() -> None:

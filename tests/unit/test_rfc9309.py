@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_norobots import Rfc9309RobotParser
 from scrapy_norobots.standard import AllowRule, Decision, Reason, RobotsTxt, Rule
 from scrapy_norobots.standard.names import Robot
 
@@ -32,25 +31,28 @@ def line(body: str | bytes, target: str = "/attic", robot: str | bytes = FOOBOT)
 
 # --- 2.1, 2.2: lines
 
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_end_with_cr_lf_or_both(end: str) -> None:
-    assert line(end.join(["User-agent: *", "", "Disallow: /attic", ""])) == 3
+FILE = "User-agent: *\nDisallow: /attic\n"
 
 
-@pytest.mark.parametrize("character", ["\f", "\v", "\x85", "\u2028", "\x1c"])
-def test_no_other_character_ends_a_line(character: str) -> None:
-    body = f"User-agent: *\nDisallow: /cellar{character}Allow: /\nDisallow: /attic\n".encode()
-    assert line(body) == 3
-
-
-def test_fields_are_case_insensitive_with_blanks_and_comments() -> None:
-    assert line("\tUSER-AGENT :\t* # all\n dIsAlLoW\t: /attic # no\n") == 2
-    assert line("User-agent: *\n# Disallow: /attic\n") is None
-
-
-def test_an_html_page_is_read_line_by_line() -> None:
-    assert line("<!DOCTYPE html>\n<pre>\nUser-agent: *\nDisallow: /attic\n</pre>") == 4
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        # CR, LF or both end a line, and no other character does.
+        *((end.join(["User-agent: *", "", "Disallow: /attic", ""]), 3) for end in ["\n", "\r", "\r\n"]),
+        *(
+            (f"User-agent: *\nDisallow: /cellar{character}Allow: /\nDisallow: /attic\n".encode(), 3)
+            for character in ["\f", "\v", "\x85", "\u2028", "\x1c"]
+        ),
+        # Fields are case-insensitive, with blanks and comments.
+        ("\tUSER-AGENT :\t* # all\n dIsAlLoW\t: /attic # no\n", 2),
+        ("User-agent: *\n# Disallow: /attic\n", None),
+        # A page is read line by line, and other encodings as in the strict reading.
+        (f"<!DOCTYPE html>\n<pre>\n{FILE}</pre>", 4),
+        *((FILE.encode(encoding), 2) for encoding in ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]),
+    ],
+)
+def test_lines_and_fields_are_read(body: str | bytes, number: int | None) -> None:
+    assert line(body) == number
 
 
 @pytest.mark.parametrize("body", ["", "\ufeff", "Disallow: /attic\n", "<html>", "\0", "User-agent: *"])
@@ -65,46 +67,32 @@ def test_any_bytes_are_read(body: bytes, robot: str) -> None:
     assert all(record.names for record in robots.records)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-def test_other_encodings_are_read_as_in_the_strict_reading(encoding: str) -> None:
-    assert line("User-agent: *\nDisallow: /attic\n".encode(encoding)) == 2
-
-
 # --- what the RFC leaves open: as Google's open parser reads it, and never more lenient
 
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        *("Dissallow: /attic", "Dissalow: /attic", "Disalow: /attic", "Diasllow: /attic", "Disallaw: /attic"),
-        *(
-            "Disallow /attic",
-            "disallow\t/attic",
-            "Disallowed: /attic",
-            "\fDisallow: /attic\v",
-            "Disallow: attic",
-        ),
-        *(f"Disallow: {HOST}/attic", f"Disallow: {HOST.upper()}:80/attic"),
-    ],
-)
-def test_typing_errors_that_forbid_are_read(rule: str) -> None:
-    assert line(f"User-agent: *\n{rule}\n") == 2
+FORBIDDING = [
+    *("Dissallow: /attic", "Dissalow: /attic", "Disalow: /attic", "Diasllow: /attic", "Disallaw: /attic"),
+    *("Disallow /attic", "disallow\t/attic", "Disallowed: /attic", "\fDisallow: /attic\v", "Disallow: attic"),
+    *(f"Disallow: {HOST}/attic", f"Disallow: {HOST.upper()}:80/attic"),
+]
+ALLOWING = ["Allowed: /attic", "Allow /attic", "Alow: /attic", "Allow: attic", f"Allow: {HOST}/attic"]
+NO_RULES = ["Disallow", "Disallow the robots", "Disalllow: /attic", "Noindex: /attic"]
 
 
 @pytest.mark.parametrize(
-    "rule",
+    ("body", "number"),
     [
-        *("Allowed: /attic", "Allow /attic", "Alow: /attic", "Allow: attic", f"Allow: {HOST}/attic"),
-        "Allow: /attic one",
+        # Typing errors that forbid are read, but they allow nothing.
+        *((f"User-agent: *\n{rule}\n", 2) for rule in FORBIDDING),
+        *((f"User-agent: *\nDisallow: /\n{rule}\n", 2) for rule in [*ALLOWING, "Allow: /attic one"]),
+        # What only resembles a rule ends no group.
+        *((f"User-agent: FooBot\n{rule}\nUser-agent: *\nDisallow: /attic\n", 4) for rule in NO_RULES),
+        # URLs of other sites forbid nothing.
+        ("User-agent: *\nDisallow: http://city.example/attic\nDisallow: /x\n", None),
+        ("User-agent: *\nDisallow: mailto:attic@town.example\nDisallow: /x\n", None),
     ],
 )
-def test_typing_errors_allow_nothing(rule: str) -> None:
-    assert line(f"User-agent: *\nDisallow: /\n{rule}\n") == 2
-
-
-@pytest.mark.parametrize("rule", ["Disallow", "Disallow the robots", "Disalllow: /attic", "Noindex: /attic"])
-def test_lines_that_only_resemble_a_rule_end_no_group(rule: str) -> None:
-    assert line(f"User-agent: FooBot\n{rule}\nUser-agent: *\nDisallow: /attic\n") == 4
+def test_odd_rules_are_read(body: str, number: int | None) -> None:
+    assert line(body) == number
 
 
 @pytest.mark.parametrize(
@@ -123,11 +111,6 @@ def test_typing_errors_in_a_name_are_read_and_the_strict_reading_stays_as_it_is(
     strict = RobotsTxt.parse(body)
     assert strict.decide(f"{HOST}/cellar", FOOBOT).rule == (2, "/cellar")
     assert strict.allowed(f"{HOST}/attic", FOOBOT)
-
-
-@pytest.mark.parametrize("path", ["http://city.example/attic", "mailto:attic@town.example"])
-def test_urls_of_other_sites_forbid_nothing(path: str) -> None:
-    assert line(f"User-agent: *\nDisallow: {path}\nDisallow: /x\n") is None
 
 
 # --- 2.2.1: groups and product tokens
@@ -383,11 +366,3 @@ def test_both_readings_must_allow_and_the_first_that_forbids_decides() -> None:
 def test_another_reading_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown reading 'protego'; choose from 1994, rfc9309, both"):
         RobotsTxt.parse(b"", reading="protego")
-
-
-def test_as_a_parser_of_scrapy() -> None:
-    parser = Rfc9309RobotParser.from_crawler(
-        None, b"User-agent: FooBot\nCrawl-delay: 5\nUser-agent: *\nDisallow: /*a\n"
-    )
-    assert not parser.allowed(f"{HOST}/attic".encode(), FOOBOT.encode())
-    assert parser.crawl_delay(FOOBOT) == 5

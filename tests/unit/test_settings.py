@@ -21,8 +21,10 @@ from scrapy_norobots.settings import DEFAULTS, Config, read
 from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
+from tests.unit.test_values import OFF
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
+LISTS = ("COPY_META", "ALSO_OBEY")
 
 
 def config(**settings: Any) -> Config:
@@ -37,8 +39,51 @@ def reports(value: object) -> tuple[str, ...]:
 def test_defaults_are_valid() -> None:
     assert read_all() == read_all(**DEFAULTS)
     assert config().freshness == Freshness(600, 86_400, 60, 7 * 86_400)
-    assert config().robot is None
+    assert config().robot is config(ROBOTSTXT_USER_AGENT="").robot is None
     assert config().parser is None
+
+
+FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]
+WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
+RANGE = r"at least [01](\.001)? and at most \d+$"
+NO_NUMBERS = [-1, "soon", float("nan"), float("inf"), True, [], "1e999", 1e18, 2**63, 10**400]
+NO_META = ["maybe", "", "follow", "nofollow, noindex", ["nofollow"], {}, b"noindex"]
+NO_KEYS = ["proxy;bindaddress", ["proxy", "a key"], '{"a": 1}', "proxy bindaddress", [""]]
+NO_PARSERS = ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]]
+
+# A setting, values that it must not have, and what the error says of them.
+INVALID: list[tuple[str, list[Any], str]] = [
+    (
+        "NOROBOTS_STATUS_POLICY",
+        ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7],
+        "",
+    ),
+    *((name, NO_NUMBERS, rf"must be a (whole )?number of \w+, {RANGE}") for name in NUMBERS),
+    *((name, [1.5], "must be a whole number of ") for name in WHOLE),
+    *(
+        (name, ["maybe", [], {}, float("inf")], "must be True or False$")
+        for name in ["ROBOTSTXT_OBEY", *FLAGS]
+    ),
+    ("NOROBOTS_META", NO_META, 'must be True, False, "nofollow" or "noindex"$'),
+    ("NOROBOTS_COPY_META", [7, {"proxy": 1}, [1]], "must be a list of meta keys"),
+    ("NOROBOTS_COPY_META", NO_KEYS, "'.*' cannot be in a list of meta keys; "),
+    *((f"NOROBOTS_{name}", ["[", "[" * 100_000, '["a" "b"]'], r"is not valid JSON \(") for name in LISTS),
+    ("NOROBOTS_ALSO_OBEY", NO_PARSERS, ".* cannot be imported: "),
+    ("NOROBOTS_REPORT", [7, {"a.html": 1}, [7]], "must be a path or"),
+    *((f"NOROBOTS_{name}", [True, 1], "must be (a|the)") for name in OFF),
+    ("NOROBOTS_STORE", [7], f"must be a string; expected {re.escape(FORMS)}$"),
+    ("NOROBOTS_TTL_MIN", [90_000.0], "must be at most NOROBOTS_TTL, which is 86400"),
+    ("ROBOTSTXT_USER_AGENT", [7], "must be a string"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [(name, value, problem) for name, values, problem in INVALID for value in values],
+)
+def test_an_invalid_value_is_an_error_that_names_it(name: str, value: object, problem: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} = {re.escape(repr(value))}: {problem}"):
+        read_all(**{name: value})
 
 
 @pytest.mark.parametrize("name", [name for name in DEFAULTS if name.endswith(TIMES)])
@@ -46,12 +91,6 @@ def test_times_may_be_fractions_and_strings(name: str) -> None:
     field = name.removeprefix("NOROBOTS_").lower()
     read = config(**{name: "0.5"})
     assert getattr(read if hasattr(read, field) else read.freshness, field) == 0.5
-
-
-@pytest.mark.parametrize("value", ["403", {"403": "open"}, '{"403": "open"}', '{"403": ', {"2xx": "deny"}, 7])
-def test_an_invalid_policy_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match=f"^NOROBOTS_STATUS_POLICY = {re.escape(repr(value))}: "):
-        config(NOROBOTS_STATUS_POLICY=value)
 
 
 def test_a_policy_may_come_from_the_command_line() -> None:
@@ -62,21 +101,6 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     assert config(NOROBOTS_STATUS_POLICY=None) == config()  # "not set", as everywhere in Scrapy
 
 
-FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]
-WHOLE = [name for name in NUMBERS if not name.endswith(TIMES)]
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize(
-    "value", [-1, "soon", float("nan"), float("inf"), True, [], "1e999", 1e18, 2**63, 10**400]
-)
-def test_an_invalid_number_is_an_error(name: str, value: object) -> None:
-    range_ = r"at least [01](\.001)? and at most \d+"
-    problem = rf"^{name} = {re.escape(repr(value))}: must be a (whole )?number of \w+, {range_}$"
-    with pytest.raises(ValueError, match=problem):
-        config(**{name: value})
-
-
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_may_have_its_upper_limit(name: str) -> None:
     # TTL_MIN must not exceed TTL.
@@ -84,19 +108,6 @@ def test_a_number_may_have_its_upper_limit(name: str) -> None:
     assert config(**at_its_end) != config()
     with pytest.raises(ValueError, match=rf"^{name} = "):
         config(**{name: upper_end(name) + 1})
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_fraction_is_an_error_for_a_whole_number(name: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{name} = 1.5: must be a whole number of "):
-        config(**{name: 1.5})
-
-
-@pytest.mark.parametrize("name", ["ROBOTSTXT_OBEY", *FLAGS])
-@pytest.mark.parametrize("value", ["maybe", [], {}, float("inf")])
-def test_an_invalid_switch_is_an_error(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=f"^{name} = {re.escape(repr(value))}: must be True or False$"):
-        read_all(**{name: value})
 
 
 def meta(**settings: Any) -> MetaConfig:
@@ -118,38 +129,10 @@ def test_meta_tags_are_obeyed_in_whole_or_in_part(value: object, nofollow: bool,
     assert (read.dry_run, read.robot) == (False, "FooBot")
 
 
-@pytest.mark.parametrize("value", ["maybe", "", "follow", "nofollow, noindex", ["nofollow"], {}, b"noindex"])
-def test_another_value_for_meta_tags_is_an_error(value: object) -> None:
-    accepted = 'True, False, "nofollow" or "noindex"'
-    problem = f"^NOROBOTS_META = {re.escape(repr(value))}: must be {accepted}$"
-    with pytest.raises(ValueError, match=problem):
-        meta(NOROBOTS_META=value)
-
-
 def test_copy_meta_is_a_list_of_names() -> None:
     assert config(NOROBOTS_COPY_META="proxy, other").copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=' ["proxy", "other"]').copy_meta == ("proxy", "other")
     assert config(NOROBOTS_COPY_META=[]).copy_meta == ()
-
-
-NO_LISTS = [7, {"proxy": 1}, [1]]
-NO_KEYS = ["proxy;bindaddress", ["proxy", "a key"], '{"a": 1}', "proxy bindaddress", [""]]
-
-
-@pytest.mark.parametrize("value", [*NO_LISTS, *NO_KEYS])
-def test_copy_meta_refuses_what_is_not_a_key(value: object) -> None:
-    problem = (
-        "must be a list of meta keys" if value in NO_LISTS else "'.*' cannot be in a list of meta keys; "
-    )
-    with pytest.raises(ValueError, match=rf"^NOROBOTS_COPY_META = {re.escape(repr(value))}: {problem}"):
-        config(NOROBOTS_COPY_META=value)
-
-
-@pytest.mark.parametrize("name", ["NOROBOTS_COPY_META", "NOROBOTS_ALSO_OBEY"])
-@pytest.mark.parametrize("value", ["[", "[" * 100_000, '["a" "b"]'])
-def test_a_list_in_invalid_json_is_an_error(name: str, value: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{name} = .*: is not valid JSON \("):
-        config(**{name: value})
 
 
 RFC9309, PYTHON = "scrapy_norobots.Rfc9309RobotParser", "scrapy.robotstxt.PythonRobotParser"
@@ -166,30 +149,11 @@ def test_further_parsers_may_be_names_classes_and_import_paths(value: object) ->
     assert config(NOROBOTS_ALSO_OBEY=value).also_obey == (Rfc9309RobotParser, PythonRobotParser)
 
 
-@pytest.mark.parametrize("value", ["rfc9039", ["no.such.Parser"], [7], ["rfc9309", "PythonRobotParser"]])
-def test_another_name_of_a_further_parser_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^NOROBOTS_ALSO_OBEY = .*: .* cannot be imported: "):
-        config(NOROBOTS_ALSO_OBEY=value)
-
-
 def test_report_paths_may_be_strings_and_paths() -> None:
     assert reports(" a.html, b/c.JSON ") == ("a.html", "b/c.JSON")
     assert reports([Path("a.html"), "b,c.json"]) == ("a.html", "b,c.json")
     assert reports(Path("a.htm")) == ("a.htm",)
     assert reports(None) == reports([]) == ()
-    for value in (7, {"a.html": 1}, [7], True):
-        with pytest.raises(
-            ValueError, match=rf"^NOROBOTS_REPORT = {re.escape(repr(value))}: must be a path or"
-        ):
-            reports(value)
-
-
-def test_ttl_min_must_not_exceed_ttl() -> None:
-    with pytest.raises(
-        ValueError, match=r"^NOROBOTS_TTL_MIN = 20.0: must be at most NOROBOTS_TTL, which is 10"
-    ):
-        config(NOROBOTS_TTL=10, NOROBOTS_TTL_MIN=20)
-    assert config(NOROBOTS_TTL=10).freshness.ttl == 10
 
 
 # Values of any type, and strings and numbers that are almost valid.
@@ -229,18 +193,6 @@ def test_the_store_depends_on_the_setting_and_the_job() -> None:
     assert config(JOBDIR="jobs/1").store == "sqlite:///jobs/1/robots.sqlite"
     assert config(JOBDIR="/jobs/1").store == "sqlite:////jobs/1/robots.sqlite"
     assert config(JOBDIR="jobs/1", NOROBOTS_STORE="memory").store == "memory"
-    with pytest.raises(
-        ValueError, match=f"^NOROBOTS_STORE = 7: must be a string; expected {re.escape(FORMS)}$"
-    ):
-        config(NOROBOTS_STORE=7)
-
-
-def test_the_name_of_the_robot_is_a_string() -> None:
-    assert config(ROBOTSTXT_USER_AGENT="").robot is None
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_USER_AGENT = 7: must be a string"):
-        config(ROBOTSTXT_USER_AGENT=7)
-    with pytest.raises(ValueError, match=r"^ROBOTSTXT_OBEY = 'maybe': "):
-        config(ROBOTSTXT_OBEY="maybe")
 
 
 def test_an_unknown_setting_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,75 +11,31 @@ from unittest.mock import MagicMock
 import pytest
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.settings import Settings, default_settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.waiting.source import FILTERED, Source, _gives_last_first
+from scrapy_norobots.waiting.source import FILTERED, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-HAS_START_QUEUE = hasattr(default_settings, "SCHEDULER_START_MEMORY_QUEUE")
-FIFO = {
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-}
-
-
-class OtherScheduler:
-    """A scheduler with the methods that the engine needs, which is not derived from Scrapy's."""
-
-    enqueue_request = next_request = has_pending_requests = MagicMock()
+TOWN = Origin("http", "town.example", 80)
 
 
 class DerivedScheduler(Scheduler):
     """A scheduler that is derived from Scrapy's."""
 
 
-# `isinstance` with Scrapy's class looks at the type of an object, so a mock would not do.
-SCRAPYS, DERIVED = object.__new__(Scheduler), object.__new__(DerivedScheduler)
-
-
-# The order in which a scheduler returns requests
-
-
-@pytest.mark.parametrize("job", [{}, {"JOBDIR": "job"}])
-@pytest.mark.parametrize(
-    ("settings", "scheduler", "is_start", "expected"),
-    [
-        ({}, SCRAPYS, False, True),
-        ({}, SCRAPYS, True, not HAS_START_QUEUE),
-        ({}, DERIVED, False, True),
-        (FIFO, SCRAPYS, False, False),
-        (FIFO, SCRAPYS, True, False),
-        ({"SCHEDULER_START_MEMORY_QUEUE": None, "SCHEDULER_START_DISK_QUEUE": None}, SCRAPYS, True, True),
-        ({}, object(), False, False),
-        ({}, OtherScheduler(), False, False),
-    ],
-)
-def test_the_order_of_a_queue_is_known(
-    job: dict[str, Any], settings: dict[str, Any], scheduler: object, is_start: bool, expected: bool
-) -> None:
-    assert _gives_last_first(Settings({**settings, **job}), scheduler, is_start) is expected
-
-
-def test_only_the_queue_on_disk_counts_in_a_job() -> None:
-    fifo_in_memory = {"SCHEDULER_MEMORY_QUEUE": FIFO["SCHEDULER_MEMORY_QUEUE"]}
-    assert not _gives_last_first(Settings(fifo_in_memory), SCRAPYS, False)
-    assert _gives_last_first(Settings({**fifo_in_memory, "JOBDIR": "job"}), SCRAPYS, False)
-
-
 # Requests that go back
 
 
 class Opened:
-    """Scrapy's scheduler, open, and the source around it."""
+    """A scheduler, open, and the source around it."""
 
     def __init__(self, **settings: Any) -> None:
         plain = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
         self.crawler = get_crawler(Spider, {**plain, **settings})
-        self.scheduler = Scheduler.from_crawler(self.crawler)
+        self.scheduler = DerivedScheduler.from_crawler(self.crawler)
         spider = Spider("pages")
         spider.crawler = self.crawler
         self.scheduler.open(spider)
@@ -107,18 +63,26 @@ def requests(count: int, *, is_start: bool = False) -> list[Request]:
     return [Request(f"http://town.example/{kind}/{number}", meta=dict(meta)) for number in range(count)]
 
 
+FIFO_IN_MEMORY = {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
+FIFO = {**FIFO_IN_MEMORY, "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
+NO_START_QUEUE = {"SCHEDULER_START_MEMORY_QUEUE": None, "SCHEDULER_START_DISK_QUEUE": None}
+
+
 @pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
+@pytest.mark.parametrize("is_start", [False, True], ids=["pages", "start requests"])
 @pytest.mark.parametrize(
-    ("queue", "taken"), [({}, 1), ({}, 3), ({}, 8), (FIFO, 8)], ids=["1", "3", "all", "first in, first out"]
+    ("queue", "taken"),
+    [(NO_START_QUEUE, 1), (NO_START_QUEUE, 3), ({}, 8), (NO_START_QUEUE, 8), (FIFO, 8), (FIFO_IN_MEMORY, 8)],
+    ids=["1", "3", "all", "without a start queue", "first in, first out", "first in, first out in memory"],
 )
 def test_requests_that_go_back_come_in_the_same_order_again(
-    queue: dict[str, str], taken: int, has_job: bool, tmp_path: Path
+    queue: dict[str, Any], taken: int, is_start: bool, has_job: bool, tmp_path: Path
 ) -> None:
     """A queue that is first in, first out, keeps the order only if all requests were taken."""
     jobs = [str(tmp_path / name) if has_job else None for name in ("one", "other")]
     with Opened(JOBDIR=jobs[0], **queue) as expected, Opened(JOBDIR=jobs[1], **queue) as opened:
         for source in (expected.source, opened.source):
-            for request in requests(8):
+            for request in requests(8, is_start=is_start):
                 source.add(request)
         before = [request.url for request in expected.take_all()]
         parked = list(islice(iter(opened.source.take, None), taken))
@@ -127,11 +91,14 @@ def test_requests_that_go_back_come_in_the_same_order_again(
         assert [request.url for request in opened.take_all()] == before
 
 
-def test_the_stats_of_a_scheduler_without_stats_stay_empty() -> None:
+def test_a_scheduler_of_another_kind_keeps_the_order_has_no_stats_and_nothing_is_put_aside() -> None:
     opened = Opened()
     other = MagicMock(spec=["enqueue_request", "next_request"])
-    Source(opened.crawler, other).give_back(requests(2))
-    assert other.enqueue_request.call_count == 2
+    source = Source(opened.crawler, other)
+    first, second = requests(2)
+    assert not source.put_aside(TOWN, None, first)  # it may share its queue with other processes
+    source.give_back(list(source.in_order([first, second])))
+    assert [call.args for call in other.enqueue_request.call_args_list] == [(first,), (second,)]
     assert opened.stats() == {}
 
 
@@ -163,8 +130,6 @@ def test_the_duplicate_filter_lets_requests_go_back(dont_filter: bool) -> None:
 
 # Requests that are put aside
 
-TOWN = Origin("http", "town.example", 80)
-
 
 def test_a_request_that_cannot_be_written_is_not_put_aside(tmp_path: Path) -> None:
     with Opened(JOBDIR=str(tmp_path)) as opened:
@@ -175,11 +140,6 @@ def test_a_request_that_cannot_be_written_is_not_put_aside(tmp_path: Path) -> No
         assert opened.source.put_aside(TOWN, None, third)
         assert [one.url for one in opened.source.in_order([])] == [first.url, third.url]
         assert not len(opened.source)
-
-
-def test_nothing_is_put_aside_beside_a_scheduler_that_may_share_its_queue() -> None:
-    [request] = requests(1)
-    assert not Source(Opened().crawler, OtherScheduler()).put_aside(TOWN, None, request)
 
 
 def test_what_a_killed_process_has_left_is_not_mixed_with_new_requests(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -34,17 +34,21 @@ _T = TypeVar("_T")
 Found = tuple[Snapshot, ...]
 
 
-def using(
-    path: Path, work: Callable[[SqliteStore], Coroutine[Any, Any, _T]], size: int = MAX_BYTES, **more: bool
-) -> _T:
+@asynccontextmanager
+async def opened(path: Path, **more: bool) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(str(path), MAX_BYTES, **more)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def using(path: Path, work: Callable[[SqliteStore], Awaitable[_T]], **more: bool) -> _T:
     """Open a file, do some work with the store, and close it."""
 
     async def work_and_close() -> _T:
-        store = SqliteStore(str(path), size, **more)
-        try:
-            return await asyncio.wait_for(work(store), 60)
-        finally:
-            await store.close()
+        async with opened(path, **more) as store:
+            return await work(store)
 
     return asyncio.run(work_and_close())
 
@@ -90,34 +94,39 @@ def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
     assert not aside(tmp_path / "robots.sqlite")
 
 
-NOT_DATABASES = {
-    "long": b"User-agent: *\n" * 1000,
-    "short": b"[settings]\ndefault = town.settings\n",
-    "one byte": b"\n",
-    "half a header": b"SQLite format",
-}
+DAMAGED = b"SQLite format 3\x00" + bytes(5000)
 
 
-@pytest.mark.parametrize("content", NOT_DATABASES.values(), ids=NOT_DATABASES)
-def test_a_file_that_is_not_a_database_is_left_alone(
-    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("content", "must_exist", "problem"),
+    [
+        (b"User-agent: *\n" * 1000, False, r"scrapy\.cfg is not a SQLite database"),
+        (b"[settings]\ndefault = town.settings\n", False, "is not a SQLite database"),
+        (b"\n", False, "is not a SQLite database"),
+        (b"SQLite format", False, "is not a SQLite database"),
+        (b"User-agent: *\n" * 1000, True, "is not a SQLite database"),
+        (b"", True, "is not a store: it is empty"),
+        (DAMAGED, True, "is damaged"),
+    ],
+)
+def test_a_file_that_is_not_a_store_is_left_alone(
+    tmp_path: Path, content: bytes, must_exist: bool, problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "scrapy.cfg"
     path.write_bytes(content)
-    with pytest.raises(NotAStoreError, match=r"scrapy\.cfg is not a SQLite database"):
-        use(path)
+    with pytest.raises(NotAStoreError, match=problem):
+        using(path, origins_in, must_exist=must_exist)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
     assert not caplog.records
 
 
 def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    content = b"SQLite format 3\x00" + bytes(5000)
     path = tmp_path / "robots.sqlite"
-    path.write_bytes(content)
+    path.write_bytes(DAMAGED)
     use(path)
     [moved] = aside(path)
-    assert moved.read_bytes() == content
+    assert moved.read_bytes() == DAMAGED
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
@@ -151,41 +160,34 @@ async def test_two_stores_rename_a_damaged_file_once(tmp_path: Path) -> None:
     assert len(aside(path)) == 1
 
 
-def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
-
-    async def work(store: Store) -> None:
+async def test_a_deleted_file_is_created_again(tmp_path: Path) -> None:
+    async with opened(tmp_path / "robots.sqlite") as store:
         await store.save((FOUND,), later())
         for file in tmp_path.iterdir():
             file.unlink()
         assert await store.load(ORIGIN) == ()
         await store.save((LOST,), later())
-
-    using(path, work)
-    use(path)
+        assert await store.load(ORIGIN) == (LOST,)
 
 
-def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(store: Store) -> None:
+async def test_the_crawl_may_change_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    async with opened(Path("robots.sqlite")) as store:
         await store.save((FOUND,), later())
         monkeypatch.chdir("elsewhere")
         assert await store.load(FOUND.origin) == (FOUND,)
 
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path)
-    using(Path("robots.sqlite"), work)
-
 
 def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
-    async def work(store: Store) -> list[int]:
-        await store.save((FOUND,), later())
-        return [stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()]
-
     before = os.umask(0)
     try:
-        assert using(tmp_path / "robots.sqlite", work) == [0o600]
+        using(tmp_path / "robots.sqlite", lambda store: store.save((FOUND,), later()))
     finally:
         os.umask(before)
+    assert [stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()] == [0o600]
 
 
 def test_the_store_does_not_wait_for_ever_for_another_writer(
@@ -208,13 +210,9 @@ def test_a_full_disk_loses_no_entries(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     use(path, 20)
     program = (
-        "import asyncio, resource, sys; from pathlib import Path\n"
-        "from tests.unit.test_sqlite import fill, SqliteStore\n"
+        "import asyncio, resource, sys; from tests.unit.test_sqlite import fill, SqliteStore\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "async def work():\n"
-        "    store = SqliteStore(sys.argv[1], 2**30)\n"
-        "    await fill(store, 500)\n"
-        "asyncio.run(work())\n"
+        "asyncio.run(fill(SqliteStore(sys.argv[1], 2**30), 500))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -238,10 +236,10 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     assert using(path, lambda store: store.lock(ORIGIN, 20)).is_held is is_free
 
 
-def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
-    async def work(store: Store) -> None:
+async def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
+    async with opened(tmp_path / "robots.sqlite") as store:
         assert all(await fill(store, 20))
-        huge = replace(FOUND, body=noise(MAX_BYTES))
+        huge = replace(FOUND, body=noise(MAX_BYTES // 2 + 1000))
         await store.save((huge,), later())
         assert await store.load(ORIGIN) == ()
         assert all([await store.load(ORIGIN._replace(port=n)) for n in range(20)])
@@ -250,26 +248,17 @@ def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> Non
         assert await store.load(ORIGIN) == (half,)
         assert await store.load(ORIGIN._replace(port=19))  # no more entries than necessary were deleted
 
-    using(tmp_path / "robots.sqlite", work)
 
-
-def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
-    use(path)
-
-    async def work() -> SqliteStore:
-        store = SqliteStore(str(path), MAX_BYTES)
-        await store.load(ORIGIN)
-        closed_in_vain = threading.Event()
-        slow = asyncio.create_task(store._run(lambda db: closed_in_vain.wait()))
-        await asyncio.sleep(0)
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(store.close(), 0.01)
-        closed_in_vain.set()
-        await slow
-        return store
-
-    store = asyncio.run(work())
+async def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
+    await store.load(ORIGIN)
+    closed_in_vain = threading.Event()
+    slow = asyncio.create_task(store._run(lambda db: closed_in_vain.wait()))
+    await asyncio.sleep(0)
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(store.close(), 0.01)
+    closed_in_vain.set()
+    await slow
     store._thread.shutdown(wait=True)
     assert store._connection is None
 
@@ -281,17 +270,6 @@ async def origins_in(store: SqliteStore) -> list[Origin]:
 def look(path: Path) -> list[Origin]:
     """Return the origins in a file, which must exist."""
     return using(path, origins_in, must_exist=True)
-
-
-@pytest.mark.parametrize("content", [b"", b"User-agent: *\n" * 1000, b"SQLite format 3\x00" + bytes(5000)])
-def test_a_file_that_is_not_a_store_is_not_changed(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "robots.sqlite"
-    path.write_bytes(content)
-    problem = r"is damaged|is not a SQLite database|is not a store: it is empty"
-    with pytest.raises(NotAStoreError, match=problem):
-        look(path)
-    assert path.read_bytes() == content
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_that_another_process_writes_can_be_read(tmp_path: Path) -> None:
@@ -314,10 +292,6 @@ def test_listing_a_page_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotAStoreError, match="is damaged"):
         look(path)
     assert path.read_bytes() == bytes(content)
-
-
-# The time of an example depends on the disk.
-FUZZ = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @cache
@@ -345,7 +319,6 @@ KEYS = st.one_of(st.just(str(ORIGIN)), VALUES)
 ENTRIES = st.one_of(st.just(entries.encode((FOUND, LOST))), VALUES)
 
 
-@FUZZ
 @given(st.lists(st.tuples(KEYS, st.booleans(), ENTRIES, st.booleans(), VALUES), max_size=4))
 def test_any_values_in_the_rows_are_entries_or_misses(
     rows: list[tuple[object, bool, object, bool, object]],
@@ -379,7 +352,6 @@ def saved() -> bytes:
     return path.read_bytes()
 
 
-@FUZZ
 @given(st.data())
 def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataObject) -> None:
     """The error is for the circuit breaker; what is read is what was written."""
@@ -401,7 +373,6 @@ def test_any_change_of_the_file_is_a_miss_or_an_error_of_the_file(data: st.DataO
         assert all(one in (FOUND, LOST) or one.body == noise(2000) for one in found)
 
 
-@FUZZ
 @given(st.data())
 def test_after_any_change_of_one_bit_the_file_works_or_is_replaced(data: st.DataObject) -> None:
     """Only a file that does not begin like a database is neither used nor changed."""

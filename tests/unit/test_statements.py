@@ -1,9 +1,10 @@
-"""`statements`: one statement about the use of pages; each syntax, and what is malformed."""
+"""`statements`: the syntax of one, and which statements of a robots.txt apply to a URL and a robot."""
 
 from __future__ import annotations
 
 import re
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from scrapy_norobots.features.usage.statements import (
     read,
     stated,
 )
+from scrapy_norobots.standard import Origin
+from scrapy_norobots.standard.patterns import matches
 from tests.helpers.running.processes import ROOT
 
 KINDS = ("content-usage", "content-signal", "license", "tdm-reservation", "tdm-policy", "noai", "noimageai")
@@ -32,125 +35,129 @@ def said(kind: str, value: str) -> Statement:
     return read(kind, "header", f"{kind}: {value}", value)
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("train-ai=n", {"train-ai": False}),
-        ("train-ai=y", {"train-ai": True}),
-        ("train-ai=n, search=y", {"train-ai": False, "search": True}),
-        ("train-ai=n,ai-use=n , search=y", {"train-ai": False, "ai-use": False, "search": True}),
-        ("train-ai=y, train-ai=n", {"train-ai": False}),  # RFC 9651: the last one
-        ("train-ai=n;since=2026", {"train-ai": False}),  # parameters are ignored
-        ("bots=n", {"bots": False}),
-    ],
-)
-def test_content_usage(value: str, words: dict[str, bool]) -> None:
-    statement = said("content-usage", value)
-    assert (statement.value, statement.problem) == (words, "")
+NO_DICTIONARY = "not a dictionary of RFC 9651: "
+NO_WORD = "'train-ai' has another value than y or n, so it is unknown"
 
 
 @pytest.mark.parametrize(
     ("value", "words", "problem"),
     [
+        ("train-ai=n", {"train-ai": False}, ""),
+        ("train-ai=y", {"train-ai": True}, ""),
+        ("train-ai=n, search=y", {"train-ai": False, "search": True}, ""),
+        ("train-ai=n,ai-use=n , search=y", {"train-ai": False, "ai-use": False, "search": True}, ""),
+        ("train-ai=y, train-ai=n", {"train-ai": False}, ""),  # RFC 9651: the last one
+        ("train-ai=n;since=2026", {"train-ai": False}, ""),  # parameters are ignored
+        ("bots=n", {"bots": False}, ""),
         ("", {}, "states no preference"),
-        ("train-ai = n", None, "not a dictionary of RFC 9651: 'train-ai' should be followed by"),
-        ("Train-AI=n", None, "not a dictionary of RFC 9651: "),
-        ("train-ai=n,", None, "not a dictionary of RFC 9651: "),
-        ("train-ai=n; search=y; ", None, "not a dictionary of RFC 9651: "),
-        ("train-ai=n search=y", None, "not a dictionary of RFC 9651: "),
-        ('train-ai="n', None, "not a dictionary of RFC 9651: "),
-        ("=n", None, "not a dictionary of RFC 9651: "),
-        ("trän-ai=n", None, "not a dictionary of RFC 9651: "),
-        ("train-ai=no", {"train-ai": None}, "'train-ai' has another value than y or n, so it is unknown"),
-        ("train-ai", {"train-ai": None}, "'train-ai' has another value than y or n, so it is unknown"),
-        ('train-ai="n", search=y', {"train-ai": None, "search": True}, "'train-ai' has another value"),
-        ("train-ai=(n)", {"train-ai": None}, "'train-ai' has another value"),
+        ("train-ai = n", None, f"{NO_DICTIONARY}'train-ai' should be followed by"),
+        *(
+            (malformed, None, NO_DICTIONARY)
+            for malformed in (
+                *("Train-AI=n", "train-ai=n,", "train-ai=n; search=y; ", "train-ai=n search=y"),
+                *('train-ai="n', "=n", "trän-ai=n"),
+            )
+        ),
+        ("train-ai=no", {"train-ai": None}, NO_WORD),
+        ("train-ai", {"train-ai": None}, NO_WORD),
+        ('train-ai="n", search=y', {"train-ai": None, "search": True}, NO_WORD),
+        ("train-ai=(n)", {"train-ai": None}, NO_WORD),
     ],
 )
-def test_malformed_content_usage(value: str, words: Any, problem: str) -> None:
+def test_content_usage(value: str, words: Any, problem: str) -> None:
     statement = said("content-usage", value)
     assert statement.value == words
-    assert statement.problem.startswith(problem)
-    assert statement.says("ai-train") is None
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("ai-train=no", {"ai-train": False}),
-        ("search=yes, ai-input=yes, ai-train=no", {"search": True, "ai-input": True, "ai-train": False}),
-        ("search=yes,ai-train=no", {"search": True, "ai-train": False}),
-        ("search=yes, ai-train=no, use=reference", {"search": True, "ai-train": False, "use": "reference"}),
-        ("Search=Yes, AI-Train=NO", {"search": True, "ai-train": False}),
-        ("use=immediate", {"use": "immediate"}),
-        ("use=full", {"use": "full"}),
-        ("ai-train=no, ai-train=yes", {"ai-train": False}),
-        ("ai-paint=no", {"ai-paint": False}),
-    ],
-)
-def test_content_signal(value: str, words: dict[str, Any]) -> None:
-    statement = said("content-signal", value)
-    assert (statement.value, statement.problem) == (words, "")
+    if not problem:
+        assert statement.problem == ""
+    else:
+        assert statement.problem.startswith(problem)
+        assert statement.says("ai-train") is None
 
 
 @pytest.mark.parametrize(
     ("value", "words", "wrong"),
     [
-        ("", None, ""),
-        ("no", None, "no"),
-        ("ai-train", None, "ai-train"),
-        ("ai-train=maybe", None, "ai-train=maybe"),
+        ("ai-train=no", {"ai-train": False}, None),
+        (
+            "search=yes, ai-input=yes, ai-train=no",
+            {"search": True, "ai-input": True, "ai-train": False},
+            None,
+        ),
+        ("search=yes,ai-train=no", {"search": True, "ai-train": False}, None),
+        (
+            "search=yes, ai-train=no, use=reference",
+            {"search": True, "ai-train": False, "use": "reference"},
+            None,
+        ),
+        ("Search=Yes, AI-Train=NO", {"search": True, "ai-train": False}, None),
+        ("use=immediate", {"use": "immediate"}, None),
+        ("use=full", {"use": "full"}, None),
+        ("ai-train=no, ai-train=yes", {"ai-train": False}, None),
+        ("ai-paint=no", {"ai-paint": False}, None),
+        # What is malformed says what is clear in it.
+        *(
+            (wrong, None, wrong)
+            for wrong in (
+                *("", "no", "ai-train", "ai-train=maybe", "ai-train=n", "use=always", "use=no"),
+                *("ai_train=no", "ai-train:no"),
+            )
+        ),
         ("ai-train = no", {"ai-train": False}, "ai-train = no"),
-        ("ai-train=n", None, "ai-train=n"),
         ("search=yes; ai-train=no", {"search": True, "ai-train": False}, "search=yes; ai-train=no"),
         ("search=yes ai-train=no", {"search": True, "ai-train": False}, "search=yes ai-train=no"),
         ("search=yes, ai-train=no,", {"search": True, "ai-train": False}, ""),
-        ("use=always", None, "use=always"),
-        ("use=no", None, "use=no"),
-        ("ai_train=no", None, "ai_train=no"),
-        ("ai-train:no", None, "ai-train:no"),
     ],
 )
-def test_malformed_content_signals_say_what_is_clear_in_them(value: str, words: Any, wrong: str) -> None:
+def test_content_signal(value: str, words: dict[str, Any] | None, wrong: str | None) -> None:
     statement = said("content-signal", value)
     assert statement.value == words
-    assert statement.problem == f"{wrong!r} is not word=yes or word=no; commas separate several of them"
+    problem = f"{wrong!r} is not word=yes or word=no; commas separate several of them"
+    assert statement.problem == ("" if wrong is None else problem)
 
 
-@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
-@pytest.mark.parametrize(
-    "url", ["https://town.example/license.xml", "http://town.example", "https://[::1]/a?b#c"]
+URLS = ("https://town.example/license.xml", "http://town.example", "https://[::1]/a?b#c")
+NO_URLS = (
+    *(
+        "",
+        "/license.xml",
+        "license.xml",
+        "town.example/a",
+        "<https://town.example/a>",
+        "https://",
+        "https:/a",
+    ),
+    *(
+        "https://town.example/a b",
+        "https://[::1/a",
+        "//town.example/a",
+        "mailto:a@town.example",
+        "https://\x00",
+    ),
 )
-def test_a_license_and_a_policy_are_absolute_urls(kind: str, url: str) -> None:
-    statement = said(kind, url)
-    assert (statement.value, statement.problem) == (url, "")
-    assert [statement.says(purpose) for purpose in PURPOSES] == [None, None, None]
+NO_RESERVATIONS = ("", "2", "true", "yes", "-1", "1.0", "01", "1, 1", "?1", "\u0661")
 
 
-@pytest.mark.parametrize("kind", ["license", "tdm-policy"])
 @pytest.mark.parametrize(
-    "url",
-    ["", "/license.xml", "license.xml", "town.example/a", "<https://town.example/a>", "https://", "https:/a",
-     "https://town.example/a b", "https://[::1/a", "//town.example/a", "mailto:town@town.example", "https://\x00"],
-)  # fmt: skip
-def test_another_value_is_no_license(kind: str, url: str) -> None:
-    statement = said(kind, url)
-    assert (statement.value, statement.problem) == (None, "not an absolute URL")
-
-
-@pytest.mark.parametrize(("value", "parsed", "trains"), [("1", True, False), ("0", False, None)])
-def test_tdm_reservation(value: str, parsed: bool, trains: bool | None) -> None:
-    statement = said("tdm-reservation", value)
-    assert (statement.value, statement.problem) == (parsed, "")
-    assert statement.says("ai-train") is trains
-    assert statement.says("search") is None
-
-
-@pytest.mark.parametrize("value", ["", "2", "true", "yes", "-1", "1.0", "01", "1, 1", "?1", "\u0661"])
-def test_another_reservation_is_malformed(value: str) -> None:
-    statement = said("tdm-reservation", value)
-    assert (statement.value, statement.problem) == (None, "neither 0 nor 1")
-    assert statement.says("ai-train") is None
+    ("kind", "value", "parsed", "problem"),
+    [
+        *((kind, url, url, "") for kind in ("license", "tdm-policy") for url in URLS),
+        *(
+            (kind, text, None, "not an absolute URL")
+            for kind in ("license", "tdm-policy")
+            for text in NO_URLS
+        ),
+        ("tdm-reservation", "1", True, ""),
+        ("tdm-reservation", "0", False, ""),
+        *(("tdm-reservation", value, None, "neither 0 nor 1") for value in NO_RESERVATIONS),
+    ],
+)
+def test_licenses_policies_and_reservations(
+    kind: str, value: str, parsed: str | bool | None, problem: str
+) -> None:
+    statement = said(kind, value)
+    assert (statement.value, statement.problem) == (parsed, problem)
+    refused = {purpose for purpose in PURPOSES if statement.says(purpose) is not None}
+    assert refused == ({"ai-train"} if parsed is True else set())
 
 
 @pytest.mark.parametrize(
@@ -164,6 +171,7 @@ def test_another_reservation_is_malformed(value: str) -> None:
         ("content-usage", "ai=n, train-ai=y", {"ai-input", "ai-train"}),
         ("content-usage", "bots=n", set(PURPOSES)),
         ("content-usage", "train-genai=n", {"ai-train"}),
+        ("tdm-reservation", "1", {"ai-train"}),
         ("noai", "", {"ai-train"}),
         ("noimageai", "", {"ai-train"}),
     ],
@@ -227,6 +235,188 @@ def test_any_text_is_read_without_an_exception(kind: str, text: str) -> None:
     assert all(statement.says(purpose) in (True, False, None) for purpose in PURPOSES)
     assert stated([statement]) <= {kind, "malformed", *(f"no to {purpose}" for purpose in PURPOSES)}
 
+
+# --- the statements of a file
+
+ORIGIN = Origin("http", "town.example", 80)
+
+
+def on(text: str | bytes, target: str = "/", robot: str = "FooBot") -> list[Any]:
+    """The lines that apply."""
+    body = text if isinstance(text, bytes) else text.encode()
+    return [statement.line for statement in UsageStatements(body).on(target, robot)]
+
+
+NO, LICENSE = "Content-Signal: ai-train=no\n", "License: https://a.example/\n"
+
+
+def test_statements_have_their_line_text_and_place() -> None:
+    body = (
+        b"  content-signal : search=yes  # one\r\n"
+        b"User-agent: *\nDisallow: /x\nContent-Usage: /a train-ai=n\n\n# end\nContent-Signal: ai-train=no\n"
+        b"License: https://town.example/l.xml\n"
+    )
+    statements = UsageStatements(body).all
+    assert [(one.line, one.kind, one.text, one.place, one.path) for one in statements] == [
+        (1, "content-signal", "content-signal : search=yes  # one", "outside any group", ""),
+        (4, "content-usage", "Content-Usage: /a train-ai=n", "group", "/a"),
+        (7, "content-signal", "Content-Signal: ai-train=no", "after a blank line", ""),
+        (8, "license", "License: https://town.example/l.xml", "", ""),
+    ]
+    assert [one.value for one in statements] == [
+        {"search": True},
+        {"train-ai": False},
+        {"ai-train": False},
+        "https://town.example/l.xml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (f"User-agent: *\n{NO}", [2]),
+        (f"User-agent: FooBot\n{NO}", [2]),
+        (f"User-agent: foobot/2.0\n{NO}", [2]),
+        (f"User-agent: Foo\n{NO}", []),  # a part of a product token is another token
+        (f"User-agent: FooBot\nCrawl-delay: 5\nUser-agent: *\n{NO}", [4]),
+        (f"User-agent: BarBot\n{NO}", []),
+        (f"User-agent: BarBot\nUser-agent: FooBot\n{NO}", [3]),
+        (f"User-agent: BarBot\n\nUser-agent: FooBot\n{NO}", [4]),
+        (f"User-agent: FooBot\nDisallow: /x\nUser-agent: BarBot\n{NO}", []),
+        # Only a rule ends a group.
+        (f"User-agent: *\n{NO}\nUser-agent: FooBot\nDisallow:\n", [2]),
+        (f"User-agent: *\n{NO}Disallow:\nUser-agent: FooBot\nDisallow:\n", []),
+        (f"User-agent: FooBot\n{NO}\nUser-agent: *\n{NO}User-agent: foo\n{NO}", [2, 5, 7]),
+        (f"User-agent: *\nSitemap: http://a/\nUser-agent: BarBot\n{NO}", [4]),
+        # Outside any group, and after a blank line, a statement applies to every robot.
+        (NO, [1]),
+        (f"{NO}User-agent: FooBot\nDisallow:\n", [1]),
+        (f"User-agent: BarBot\nDisallow:\n\n{NO}", [4]),
+        (f"User-agent: BarBot\nDisallow:\n# no blank line\n{NO}", []),
+        (f"User-agent: *\n\n{NO}", [3]),
+        (f"<!DOCTYPE html>\nUser-agent: *\n{NO}", []),
+        (f"User-agent: *\n# {NO}", []),
+        # A license is for the whole file, and does not end the names of a group.
+        (f"User-agent: BarBot\n{LICENSE}User-agent: FooBot\n{LICENSE}{NO}", [2, 4, 5]),
+        (f"User-agent: FooBot\n{LICENSE}User-agent: BarBot\n{LICENSE}{NO}", [2, 4, 5]),
+    ],
+)
+def test_groups(text: str, lines: list[int]) -> None:
+    assert on(text) == lines
+
+
+@pytest.mark.parametrize(
+    ("target", "lines"),
+    [
+        ("/", [2]),
+        ("/a", [3, 4]),
+        ("/ab/", [3, 4]),
+        ("/a/b", [5]),
+        ("/x.pdf", [6]),
+        ("/%61/b", [5]),
+        ("/z/../a", [3, 4]),
+    ],
+)
+def test_the_longest_path_applies(target: str, lines: list[int]) -> None:
+    text = (
+        "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /a train-ai=y\nContent-Usage: /a search=n\n"
+        "Content-Usage: /a/b train-ai=y\nContent-Usage: /*.pdf$ train-ai=y\n"
+    )
+    assert on(text, target) == lines
+
+
+def test_of_equally_long_paths_the_most_restrictive_decides() -> None:
+    body = b"User-agent: *\nContent-Usage: /a train-ai=y\nContent-Usage: /a train-ai=n\n"
+    decision = UsageStatements(body, ["ai-train"]).decide("http://town.example/a", "FooBot")
+    assert decision.rule == (3, "Content-Usage: /a train-ai=n")
+
+
+def test_a_line_for_every_robot_does_not_weaken_a_group() -> None:
+    no, yes = "User-agent: *\nContent-Usage: /a train-ai=n\n", "Content-Usage: /a/b train-ai=y\n"
+    own = UsageStatements(f"{no}\n{yes}".encode(), ["ai-train"])
+    assert not own.forbids(
+        ORIGIN, "/a/b", "FooBot"
+    )  # by RFC 9309 the line is in the group, with a longer path
+    other = UsageStatements(f"User-agent: BarBot\nDisallow:\n\n{yes}\n{no}".encode(), ["ai-train"])
+    assert other.forbids(ORIGIN, "/a/b", "FooBot")
+
+
+def test_too_many_statements_are_a_no_to_every_use() -> None:
+    body = b"User-agent: *\n" + b"Content-Signal: search=yes\n" * 1_001
+    statements = UsageStatements(body, ["search"])
+    assert len(statements.all) == 1_001
+    assert not statements.forbids(ORIGIN, "/robots.txt", "FooBot")
+    assert statements.decide("http://town.example/", "FooBot").rule == (1_002, "Content-Signal: search=yes")
+    assert not UsageStatements(body[:-30], ["search"]).forbids(ORIGIN, "/", "FooBot")
+    with_paths = b"Content-Usage: / search=y\n" * 1_001
+    assert UsageStatements(with_paths, ["search"]).forbids(ORIGIN, "/", "FooBot")
+
+
+def test_a_path_with_too_many_stars_is_a_no_to_every_use() -> None:
+    few, many = (b"User-agent: *\nContent-Usage: /%s search=y\n" % (b"*a" * count) for count in (20, 21))
+    assert not UsageStatements(few, ["search"]).forbids(ORIGIN, "/", "FooBot")
+    assert UsageStatements(many, ["search"]).forbids(ORIGIN, "/", "FooBot")
+    longer_path = many + b"Content-Usage: / search=y\n"
+    assert UsageStatements(longer_path, ["search"]).forbids(ORIGIN, "/", "FooBot")
+
+
+def test_facts_are_limited() -> None:
+    assert len(UsageStatements(NO.encode() * 50).facts("http://town.example/", "FooBot")) == 20
+
+
+def test_a_file_without_statements_takes_little_memory() -> None:
+    assert UsageStatements(b"User-agent: *\nDisallow: /a\n" * 1_000).size == 500
+    names = b"".join(b"User-agent: %d\nDisallow: /a\n" % number for number in range(1_000))
+    assert UsageStatements(names + NO.encode()).size > 100_000
+    no_statement = b"# license\n" + b"User-agent: *\nDisallow: /a\n" * 1_000
+    tracemalloc.start()
+    statements = UsageStatements(no_statement)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert statements.size == 500
+    assert taken < 10_000
+
+
+@given(st.text("ab*$/", max_size=8), st.text("ab$/", max_size=10))
+def test_paths_match_as_in_rfc_9309(path: str, target: str) -> None:
+    anchored = path.endswith("$")
+    pattern = "".join(".*" if char == "*" else re.escape(char) for char in path.removesuffix("$"))
+    expected = re.match(pattern + ("\\Z" if anchored else ""), target) is not None
+    assert matches(path, target) == expected
+
+
+LINES = st.sampled_from(
+    [
+        "User-agent: *", "User-agent: FooBot", "User-agent:", "Disallow: /a", "Disallow:", "", " \t", "# x",
+        "x", "License: x", "License: https://town.example/", "Content-Signal: ai-train=no",
+        "content-signal:search=yes", "Content-Usage: train-ai=n", "Content-Usage: /a* train-ai=y",
+        "Content-Usage: /a$ search=n",
+        "Content-Usage:", "Content-Usage: /%zz/../é train-ai=n", "Sitemap: x", "Content-Signal",
+        "\ufeffContent-Signal: search=no",
+    ]
+)  # fmt: skip
+
+
+@given(
+    st.lists(LINES, max_size=15).map("\n".join).map(str.encode)
+    | st.binary(max_size=60).map(b"License:".__add__),
+    st.text(max_size=10).map("/".__add__),
+    st.sampled_from(["FooBot", "BarBot", "*", ""]),
+)
+def test_any_file_is_read_without_an_exception(body: bytes, target: str, robot: str) -> None:
+    statements = UsageStatements(body, ["search", "ai-train"])
+    found = statements.on(target, robot)
+    assert [one.line for one in found] == sorted({one.line or 0 for one in found})
+    refused = any(one.says(purpose) is False for one in found for purpose in ("search", "ai-train"))
+    if target != "/robots.txt":
+        assert statements.forbids(ORIGIN, target, robot) == refused
+    # A line at the end for every robot never takes a no back.
+    more = UsageStatements(body + b"\n\nContent-Signal: ai-train=yes, search=yes\n", ["search", "ai-train"])
+    if statements.all:
+        assert more.forbids(ORIGIN, target, robot) >= statements.forbids(ORIGIN, target, robot)
+
+
+# --- the docs
 
 PAGE = (ROOT / "docs" / "usage.md").read_text()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -18,14 +19,12 @@ import pytest
 from scrapy_norobots.commands.base import CommandError, failures_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-from scrapy_norobots.stores import BrowsableStore, Store, entries, error_text
+from scrapy_norobots.stores import BrowsableStore, entries, error_text
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
 from scrapy_norobots.stores.opening import open_store
 from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, RedisServer, running
 from tests.helpers.samples.snapshots import EMPTY, FOUND, LOST, MAX_BYTES, ORIGIN, OTHER, later, noise
 from tests.unit.test_entries import WHOLE
-
-_T = TypeVar("_T")
 
 
 @dataclass
@@ -35,23 +34,15 @@ class Shelf:
     value: str
     put: Callable[[Origin | str, bytes], None]
 
-    def open(self, max_bytes: int = MAX_BYTES) -> BrowsableStore:
-        return open_store(self.value, max_bytes)
-
-    def use(
-        self, work: Callable[..., Coroutine[Any, Any, _T]], max_bytes: int = MAX_BYTES, stores: int = 1
-    ) -> _T:
-        """Open some stores, do some work with them, and close them."""
-
-        async def using() -> _T:
-            opened = [self.open(max_bytes) for _ in range(stores)]
-            try:
-                return await work(*opened)
-            finally:
-                for store in opened:
-                    await store.close()
-
-        return asyncio.run(using())
+    @asynccontextmanager
+    async def open(self, count: int = 1, max_bytes: int = MAX_BYTES) -> AsyncIterator[list[BrowsableStore]]:
+        """Open some stores, and close them."""
+        opened = [open_store(self.value, max_bytes) for _ in range(count)]
+        try:
+            yield opened
+        finally:
+            for store in opened:
+                await store.close()
 
 
 SERVERS: dict[str, Callable[[Path], Any]] = {
@@ -106,8 +97,8 @@ def shelf(servers: Any, tmp_path: Path) -> Shelf:
     return Shelf(servers.url, set_key)
 
 
-def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
-    async def work(store: Store) -> None:
+async def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
+    async with shelf.open() as [store]:
         assert await store.load(ORIGIN) == ()
         await store.save((FOUND, LOST), later())
         await store.save((EMPTY,), later())
@@ -115,11 +106,9 @@ def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
         assert await store.load(OTHER) == (EMPTY,)
         assert await store.load(Origin("http", "town.example", 80)) == ()
 
-    shelf.use(work)
 
-
-def test_an_entry_expires(shelf: Shelf) -> None:
-    async def work(store: Store) -> None:
+async def test_an_entry_expires(shelf: Shelf) -> None:
+    async with shelf.open() as [store]:
         await store.save((FOUND,), time.time() - 1)
         assert await store.load(ORIGIN) == ()
         await store.save((FOUND,), later())
@@ -128,11 +117,9 @@ def test_an_entry_expires(shelf: Shelf) -> None:
         while await store.load(ORIGIN):  # it has no end marker
             await asyncio.sleep(0.02)
 
-    shelf.use(work)
 
-
-def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
-    async def work(first: Store, second: Store) -> None:
+async def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
+    async with shelf.open(2) as (first, second):
         assert (await first.lock(ORIGIN, 60)).is_held
         assert not (await second.lock(ORIGIN, 60)).is_held
         assert (await second.lock(OTHER, 60)).is_held
@@ -141,44 +128,36 @@ def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
         await first.unlock(ORIGIN)
         assert (await second.lock(ORIGIN, 60)).is_held
 
-    shelf.use(work, stores=2)
 
-
-def test_a_lock_comes_with_the_snapshots(shelf: Shelf) -> None:
-    async def work(first: Store, second: Store) -> None:
+async def test_a_lock_comes_with_the_snapshots(shelf: Shelf) -> None:
+    async with shelf.open(2) as (first, second):
         assert await first.lock(ORIGIN, 60) == (True, ())
         assert await second.lock(ORIGIN, 60) == (False, ())
         await second.save((FOUND, LOST), later())
         assert await second.lock(ORIGIN, 60) == (False, (FOUND, LOST))  # only the holder releases it
         assert await first.lock(ORIGIN, 60) == (True, (FOUND, LOST))
 
-    shelf.use(work, stores=2)
-
 
 @pytest.mark.parametrize("until", [3600, -1])
-def test_a_save_releases_the_lock(shelf: Shelf, until: float) -> None:
-    async def work(first: Store, second: Store) -> None:
+async def test_a_save_releases_the_lock(shelf: Shelf, until: float) -> None:
+    async with shelf.open(2) as (first, second):
         assert await first.lock(ORIGIN, 60) == (True, ())
         await first.save((FOUND,), time.time() + until)
         assert await second.lock(ORIGIN, 60) == (True, (FOUND,) if until > 0 else ())
 
-    shelf.use(work, stores=2)
 
-
-def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.lock(ORIGIN, 0.3))
-
-    async def work(store: Store, other: Store) -> None:
+async def test_a_lock_whose_holder_died_expires(shelf: Shelf) -> None:
+    async with shelf.open() as [died]:
+        await died.lock(ORIGIN, 0.3)
+    async with shelf.open(2) as (store, other):
         while not (await store.lock(ORIGIN, 60)).is_held:  # nothing marks it
             await asyncio.sleep(0.02)
         await other.unlock(ORIGIN)
         assert not (await other.lock(ORIGIN, 60)).is_held
 
-    shelf.use(work, stores=2)
 
-
-def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
-    async def work(first: Store, second: Store) -> None:
+async def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
+    async with shelf.open(2) as (first, second):
         assert (await first.lock(ORIGIN, 0.3)).is_held
         assert (await first.lock(ORIGIN, 60)).is_held
         await asyncio.sleep(0.4)
@@ -186,34 +165,27 @@ def test_the_holder_of_a_lock_can_extend_it(shelf: Shelf) -> None:
         await first.unlock(ORIGIN)
         assert (await second.lock(ORIGIN, 60)).is_held
 
-    shelf.use(work, stores=2)
 
-
-def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
+async def test_hundreds_of_simultaneous_calls_succeed(shelf: Shelf) -> None:
     """As in a broad crawl, where hundreds of hosts respond at the same time."""
-
-    async def work(store: Store) -> None:
+    async with shelf.open() as [store]:
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(200)]
         locks = await asyncio.gather(*(store.lock(origin, 60) for origin in origins))
         assert all(lock.is_held for lock in locks)
         await asyncio.gather(*(store.unlock(origin) for origin in origins))
 
-    shelf.use(work)
 
-
-def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
-    async def work(*stores: Store) -> None:
+async def test_one_of_many_simultaneous_calls_gets_the_lock(shelf: Shelf) -> None:
+    async with shelf.open(8) as stores:
         got = await asyncio.gather(*(store.lock(ORIGIN, 60) for store in stores))
         assert sorted(one.is_held for one in got) == [False] * 7 + [True]
-
-    shelf.use(work, stores=8)
 
 
 DAMAGED = [b"", WHOLE[:-1], WHOLE.replace(b"2", b"1", 1), entries.encode((replace(FOUND, origin=OTHER),))]
 
 
-def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
-    async def work(store: Store) -> None:
+async def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
+    async with shelf.open() as [store]:
         await store.save((EMPTY,), later())
         for entry in DAMAGED:
             shelf.put(ORIGIN, WHOLE)
@@ -223,14 +195,11 @@ def test_a_damaged_or_foreign_entry_is_a_miss(shelf: Shelf) -> None:
             await store.save((FOUND,), later())
             assert await store.load(ORIGIN) == (FOUND,)
 
-    shelf.use(work)
-
 
 @pytest.mark.parametrize("servers", ["sqlite", "redis"], indirect=True)
-def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
+async def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
     """Redis limits itself with `maxmemory` and an eviction policy; here by time to live, so by age."""
-
-    async def work(store: Store) -> None:
+    async with shelf.open() as [store]:
         if shelf.value.startswith("redis"):
             client = store._redis  # type: ignore[attr-defined]
             used = (await client.info("memory"))["used_memory"]
@@ -244,8 +213,6 @@ def test_the_size_is_limited_and_the_oldest_are_deleted(shelf: Shelf) -> None:
         kept = [bool(await store.load(origin)) for origin in origins]
         assert not any(kept[:50])
         assert all(kept[-8:])
-
-    shelf.use(work)
     if shelf.value.startswith("sqlite"):
         assert Path(shelf.value.removeprefix("sqlite:///")).stat().st_size < 2 * MAX_BYTES
 
@@ -266,8 +233,8 @@ async def listed(store: BrowsableStore) -> dict[Origin, tuple[Snapshot, ...]]:
     return {origin: snapshots async for origin, snapshots in store.items()}
 
 
-def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
-    async def work(store: BrowsableStore) -> None:
+async def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
+    async with shelf.open() as [store]:
         assert await listed(store) == {}
         await store.save((FOUND, LOST), later())
         await store.save((EMPTY,), later())
@@ -277,11 +244,9 @@ def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
             await asyncio.sleep(0.02)
         assert await listed(store) == {ORIGIN: (FOUND, LOST)}
 
-    shelf.use(work)
 
-
-def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
-    async def work(store: BrowsableStore) -> None:
+async def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
+    async with shelf.open(max_bytes=2**30) as [store]:
         bodies = [noise(700_000) if number % 300 == 0 else b"" for number in range(800)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
         snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
@@ -292,11 +257,9 @@ def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
             in_order = [str(origin) async for origin, _ in store.items()]
             assert in_order == sorted(in_order)
 
-    shelf.use(work, max_bytes=2**30)
 
-
-def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
-    async def work(store: BrowsableStore, other: BrowsableStore) -> None:
+async def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
+    async with shelf.open(2) as (store, other):
         await store.save((FOUND,), later())
         await store.save((EMPTY,), later())
         assert (await store.lock(ORIGIN, 60)).is_held
@@ -306,17 +269,13 @@ def test_deleted_entry_is_gone_and_its_lock_stays(shelf: Shelf) -> None:
         assert await listed(store) == {OTHER: (EMPTY,)}
         assert not (await other.lock(ORIGIN, 60)).is_held  # a download may be running
 
-    shelf.use(work, stores=2)
 
-
-def test_an_entry_that_is_damaged_is_listed_without_snapshots(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.save((EMPTY,), later()))
-    shelf.put(ORIGIN, WHOLE[:-1])
-    assert shelf.use(listed) == {ORIGIN: (), OTHER: (EMPTY,)}
-
-
-def test_a_key_that_is_not_an_origin_is_skipped(shelf: Shelf) -> None:
-    shelf.use(lambda store: store.save((EMPTY,), later()))
-    for key in ("", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"):
-        shelf.put(key, WHOLE)
-    assert shelf.use(listed) == {OTHER: (EMPTY,)}
+async def test_a_damaged_entry_is_listed_without_snapshots_and_a_key_that_is_not_an_origin_is_not(
+    shelf: Shelf,
+) -> None:
+    async with shelf.open() as [store]:
+        await store.save((EMPTY,), later())
+        for key in ("", "town", "http://town.example:80", "HTTP://town.example", "http://a:b"):
+            shelf.put(key, WHOLE)
+        shelf.put(ORIGIN, WHOLE[:-1])
+        assert await listed(store) == {ORIGIN: (), OTHER: (EMPTY,)}

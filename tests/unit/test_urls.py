@@ -67,14 +67,6 @@ def test_other_types_are_type_errors(url: Any) -> None:
             function(url)
 
 
-def test_an_origin_is_a_value() -> None:
-    origin = Origin.of("http://H.example:80/a")
-    assert origin is not None
-    assert origin == Origin("http", "h.example", 80)
-    assert len({origin, Origin.of("HTTP://h.example?b")}) == 1
-    assert (origin.scheme, origin.host, origin.port) == ("http", "h.example", 80)
-
-
 @pytest.mark.parametrize("parts", [1, 2, 3, 4])
 def test_dot_segments_are_resolved_like_urllib(parts: int) -> None:
     """`urljoin` resolves those of a relative reference, all but empty segments, in the same way."""

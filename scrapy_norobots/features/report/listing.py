@@ -60,7 +60,9 @@ _QUESTIONS_MAX = 100
 # A line with a path, in the standard or in RFC 9309; and what a URL that it is about may look like.
 _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
 
-MISPLACED_MEANING = "Does not apply to the robots it was meant for, because of a User-agent line above it."
+MISPLACED_MEANING = (
+    "The line does not apply to the robots that it was meant for, because of a User-agent line above it."
+)
 
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.
 Drops = Mapping[tuple[int, str], int]

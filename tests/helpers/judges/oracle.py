@@ -226,9 +226,14 @@ def tokens(target: str) -> Iterator[str]:
             target = target[1:]
 
 
+def octets(target: str) -> str:
+    """U6: the normal form, with its dot segments."""
+    return "".join(tokens(written(target)))
+
+
 def normal(target: str, *, is_rule: bool) -> str:
     """U6: the normal form; the last segment of a rule may be incomplete, so it is not changed."""
-    path, mark, query = "".join(tokens(written(target))).partition("?")
+    path, mark, query = octets(target).partition("?")
     segments = path.split("/")[1:]
     last = segments.pop() if is_rule and not mark else None
     kept: list[str] = []
@@ -329,7 +334,7 @@ def allowed(body: bytes | str, url: str, robot: str, *, multivalue: bool = False
     place = place_of_url(url)
     if place is None or normal(place.target, is_rule=False) == "/robots.txt":
         return True
-    asked = [written(place.target), normal(place.target, is_rule=False)]
+    asked = [written(place.target), octets(place.target), normal(place.target, is_rule=False)]
     for value in rules_for(read(body, multivalue=multivalue), robot):
         rule = target_of_rule(value, place)
         if rule is not None:

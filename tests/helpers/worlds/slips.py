@@ -23,6 +23,7 @@ from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt, records, rules
+from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores import Locked
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
@@ -71,8 +72,7 @@ def _another_robot_in_the_evidence(_urls: list[str]) -> None:
 def _only_the_first_reading(_urls: list[str]) -> None:
     AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
     RobotsTxt.forbids = lambda self, origin, target, robot: any(  # type: ignore[method-assign]
-        one.strict is not None and one.strict.match(origin, target) is not None
-        for one in self._rules_of(robot)
+        isinstance(one, RuleSet) and one.match(origin, target) is not None for one in self._rules_of(robot)
     )
 
 

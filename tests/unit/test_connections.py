@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy import Request
-from scrapy.settings import Settings
+from scrapy.settings import Settings, default_settings
 
 from scrapy_norobots.scrapy_api import compat, connections
 from scrapy_norobots.scrapy_api.connections import HostNames
-from tests.unit.test_circuit_breaker import can_wait_for_deferreds
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"),
+    reason="this version of Scrapy awaits no Deferred where no reactor runs",
+)
 URL = "http://town.example/robots.txt"
 
 
@@ -53,38 +55,29 @@ def names_of_crawl(handler: object = None, **settings: Any) -> HostNames:
     return HostNames(crawler)
 
 
-def run(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    if not can_wait_for_deferreds():
-        pytest.skip("this version of Scrapy awaits no Deferred where no reactor runs")
-    asyncio.run(work())
+async def look_up(*requests: Request, handler: object = None, **settings: Any) -> None:
+    names = names_of_crawl(handler, **settings)
+    for request in requests:
+        await names.look_up(request)
 
 
-def look_up(*requests: Request, handler: object = None, **settings: Any) -> None:
-    async def work() -> None:
-        names = names_of_crawl(handler, **settings)
-        for request in requests:
-            await names.look_up(request)
-
-    run(work)
-
-
-def test_the_names_of_hosts_are_looked_up_to_which_this_process_connects(
+async def test_the_names_of_hosts_are_looked_up_to_which_this_process_connects(
     looked_up: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     direct = Request(URL), Request("https://ann:secret@Garden.Example:8443/robots.txt")
     addresses = [Request(f"http://{host}/") for host in ("127.0.0.1", "127.0.0.1:8080", "[::1]:8080")]
-    look_up(*direct, *addresses, Request(URL, meta={"proxy": "http://proxy.example:8080"}))
-    look_up(Request(URL), handler=HandlerOfUser())
+    await look_up(*direct, *addresses, Request(URL, meta={"proxy": "http://proxy.example:8080"}))
+    await look_up(Request(URL), handler=HandlerOfUser())
     assert looked_up == ["town.example", "garden.example"]
     monkeypatch.setattr(connections, "getproxies", lambda: {"http": "http://proxy.example:8080"})
-    look_up(Request(URL))
+    await look_up(Request(URL))
     assert looked_up[2:] == []
-    look_up(Request(URL, meta={"proxy": None}), HTTPPROXY_ENABLED=False)
+    await look_up(Request(URL, meta={"proxy": None}), HTTPPROXY_ENABLED=False)
     assert looked_up[2:] == ["town.example"]
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(3, 3), (1, 1), (0, 1)])
-def test_no_more_names_are_looked_up_at_a_time_than_there_are_threads(
+async def test_no_more_names_are_looked_up_at_a_time_than_there_are_threads(
     threads: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = most = done = 0
@@ -97,37 +90,33 @@ def test_no_more_names_are_looked_up_at_a_time_than_there_are_threads(
         now -= 1
         done += 1
 
-    async def work() -> None:
-        names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=threads)
-        requests = [Request(f"http://town{number}.example/robots.txt") for number in range(12)]
-        await asyncio.gather(*(names.look_up(request) for request in requests))
-
     monkeypatch.setattr(compat, "resolve", resolve)
-    run(work)
+    names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=threads)
+    requests = [Request(f"http://town{number}.example/robots.txt") for number in range(12)]
+    await asyncio.gather(*(names.look_up(request) for request in requests))
     assert (most, done) == (expected, 12)
 
 
 @pytest.mark.parametrize(
     "error", [socket.gaierror("no such name"), OSError("no network"), UnicodeError("no")]
 )
-def test_failures_are_ignored_and_keep_no_thread(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failures_are_ignored_and_keep_no_thread(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def getaddrinfo(host: str, *_: object, **__: object) -> None:
         asked.append(host)
         raise error
 
-    async def work() -> None:
-        names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=1)
-        for number in range(3):
-            await asyncio.wait_for(names.look_up(Request(f"http://town{number}.example/robots.txt")), 30)
-
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    run(work)
+    names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=1)
+    for number in range(3):
+        await asyncio.wait_for(names.look_up(Request(f"http://town{number}.example/robots.txt")), 30)
     assert asked == ["town0.example", "town1.example", "town2.example"]
 
 
-def test_a_look_up_that_is_cancelled_keeps_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_up_that_is_cancelled_keeps_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     async def resolve(host: str) -> None:
@@ -135,13 +124,10 @@ def test_a_look_up_that_is_cancelled_keeps_no_thread(monkeypatch: pytest.MonkeyP
         if host == "slow.example":
             await asyncio.Event().wait()
 
-    async def work() -> None:
-        names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=1)
-        slow = asyncio.ensure_future(names.look_up(Request("http://slow.example/robots.txt")))
-        await asyncio.sleep(0.01)
-        slow.cancel()
-        await asyncio.wait_for(names.look_up(Request(URL)), 30)
-
     monkeypatch.setattr(compat, "resolve", resolve)
-    run(work)
+    names = names_of_crawl(REACTOR_THREADPOOL_MAXSIZE=1)
+    slow = asyncio.ensure_future(names.look_up(Request("http://slow.example/robots.txt")))
+    await asyncio.sleep(0.01)
+    slow.cancel()
+    await asyncio.wait_for(names.look_up(Request(URL)), 30)
     assert asked == ["slow.example", "town.example"]
