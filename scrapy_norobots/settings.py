@@ -184,11 +184,6 @@ def read(settings: BaseSettings, name: str, reader: Callable[[Any], Any] | None 
         raise error(name, value, str(exc)) from exc
 
 
-def is_set(settings: BaseSettings, name: str) -> bool:
-    """Return whether a setting has another value than its default, or the same by the user's wish."""
-    return (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["default"]
-
-
 def setting(
     source: str | Callable[[BaseSettings], object], reader: Callable[[Any], Any] | None = None
 ) -> Any:
@@ -213,7 +208,8 @@ class Section:
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
     """Return the parser that the user has set; None for Scrapy's default and for the strict parser."""
-    if not is_set(settings, "ROBOTSTXT_PARSER") or settings.get("ROBOTSTXT_PARSER") is None:
+    is_default = settings.getpriority("ROBOTSTXT_PARSER") in (None, SETTINGS_PRIORITIES["default"])
+    if is_default or settings.get("ROBOTSTXT_PARSER") is None:
         return None
     parser: type[RobotParser] = read(settings, "ROBOTSTXT_PARSER", values.parser)
     return None if parser is StrictRobotParser else parser
@@ -231,12 +227,7 @@ def _store(settings: BaseSettings) -> str:
 
 
 def _freshness(settings: BaseSettings) -> Freshness:
-    names = ("TTL_MIN", "TTL", "ERROR_TTL", "STALE_TTL")
-    freshness = Freshness(**{name.lower(): read(settings, PREFIX + name) for name in names})
-    if freshness.ttl < freshness.ttl_min and is_set(settings, "NOROBOTS_TTL_MIN"):
-        problem = f"must be at most NOROBOTS_TTL, which is {freshness.ttl!r}"
-        raise error("NOROBOTS_TTL_MIN", freshness.ttl_min, problem)
-    return freshness
+    return Freshness(**{one.name: read(settings, PREFIX + one.name.upper()) for one in fields(Freshness)})
 
 
 @dataclass(frozen=True, slots=True)

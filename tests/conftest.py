@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,13 @@ except RuntimeError:
     if not hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
         # Scrapy 2.13 and 2.14 need a reactor, but no longer install one if there is none.
         from twisted.internet import reactor  # noqa: F401
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers mix tests that wait with tests that compute, and start the groups, which take longest."""
+    if hasattr(config, "workerinput"):
+        random.Random(1994).shuffle(items)  # the same order in each worker
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
 def pytest_collection_finish() -> None:

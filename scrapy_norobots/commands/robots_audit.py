@@ -60,7 +60,7 @@ class RobotsAudit(RobotsCommand):
             action="append",
             default=[],
             type=str.lower,
-            help="check that a run has this head, which you kept elsewhere; can be given several times",
+            help="check that a run has this head, which you kept elsewhere (can be given several times)",
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:

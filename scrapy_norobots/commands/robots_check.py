@@ -7,7 +7,6 @@ output has one line per URL and robot, in the order given, while more URLs are r
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import ArgumentParser, Namespace
 from functools import partial
@@ -55,7 +54,7 @@ class RobotsCheck(RobotsCommand):
             metavar="NAME",
             action="append",
             default=[],
-            help="robot to check for: a name or a whole User-Agent header; can be given several times",
+            help="check for this robot: a name or a whole User-Agent header (can be given several times)",
         )
         source = parser.add_mutually_exclusive_group()
         source.add_argument(
@@ -64,7 +63,7 @@ class RobotsCheck(RobotsCommand):
         source.add_argument(
             "--store",
             metavar="STORE",
-            help="answer from this store, a value of NOROBOTS_STORE; nothing is downloaded",
+            help="answer from this store, a value of NOROBOTS_STORE, and download nothing",
         )
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
@@ -109,12 +108,9 @@ def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
 
     async def load(origin: Origin, request: Request) -> Access:
         with failures_of(value):
-            snapshots = await store.load(origin)
-        now = time.time()
-        if not snapshots or not all(loader.judge.freshness.has_plausible_age(one, now) for one in snapshots):
+            access = await loader.recall(await store.load(origin))
+        if access is None:
             raise LookupError(f"{origin} is not in the store")
-        # A parser of the user reads the whole file at once.
-        access = await asyncio.to_thread(loader.judge.recall, snapshots, now)
         loader.origins.put(origin, access)
         return access
 

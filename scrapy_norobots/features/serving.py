@@ -70,7 +70,7 @@ def answer(crawler: Crawler, request: Request, access: Access) -> Response | Non
     Returns None if the site sent no file to this crawl; the request is then sent to the site.
     """
     snapshot = access.snapshot
-    if access.rules is None or access.stale or not snapshot.from_site:
+    if access.rules is None or access.stale or not snapshot.received:
         return None
     assert snapshot.status is not None  # there are rules
     assert crawler.stats is not None  # made before any middleware

@@ -20,10 +20,12 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.exceptions import StopDownload
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.signalmanager import SignalManager
 
 # The header to which the Content-Encoding of a robots.txt is renamed until `decode` reads it. Under its own
 # name, Scrapy would decode whatever was received, and remove the header.
@@ -40,8 +42,8 @@ _PADDING = b"\0 \t\r\n"
 # The window size, as a power of 2, that a zstd decoder must support for HTTP (RFC 9659).
 _ZSTD_WINDOW = 23
 
-# The meta key for the download that a request belongs to, and who counts it: in a command, the add-on has a
-# counter too. A retry belongs to the same download. They are numbers, so that a middleware may copy the meta.
+# The meta key for the number of the download that a request belongs to, as a retry does. It is a number, so
+# that a middleware may copy the meta.
 _DOWNLOAD = "_norobots_in_flight"
 
 # A decompressor with the methods of those in the standard library, which read one stream up to its end.
@@ -60,37 +62,54 @@ class BodiesInFlight:
 
     A body may grow while the free room is at least the size that it has already. So if room is short, larger
     bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`, which
-    all of Scrapy's own HTTP handlers send.
+    all of Scrapy's own HTTP handlers send. `handlers` are other functions with their signals, which are
+    connected too while a download is under way. Pages need not pay for them then.
     """
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(
+        self, signal_manager: SignalManager, bytes_max: int, *handlers: tuple[Callable[..., None], object]
+    ) -> None:
+        self._signals = signal_manager
         self._bytes_max = bytes_max
+        self._handlers = ((self._received, signals.bytes_received), *handlers)
         # By download: its last request (each retry and redirect has its own), and the bytes received for it.
         self._bodies: dict[int, tuple[Request | None, int]] = {}
         self._numbers = count()
+        self._total = 0
 
     @contextmanager
     def counted(self) -> Iterator[dict[str, object]]:
         """Count a download that runs inside the ``with``. Yields the meta that its requests must have."""
+        if not self._bodies:
+            for handler, signal in self._handlers:
+                self._signals.connect(handler, signal)
         download = next(self._numbers)
         self._bodies[download] = None, 0
         try:
-            yield {_DOWNLOAD: (id(self), download)}
+            yield {_DOWNLOAD: download}
         finally:
-            del self._bodies[download]
+            self._total -= self._bodies.pop(download)[1]
+            if not self._bodies:
+                for handler, signal in self._handlers:
+                    self._signals.disconnect(handler, signal)
 
-    def received(self, data: bytes, request: Request) -> None:
-        """Stop a body that has no room. This is the handler of `bytes_received`."""
-        counter, download = request.meta.get(_DOWNLOAD, (None, None))
-        if counter != id(self):
+    def stop_late_ones(self) -> None:
+        """From now on, stop what download handlers receive for a caller that waits no longer."""
+        self._bodies[next(self._numbers)] = None, 0  # for ever
+
+    def _received(self, data: bytes, request: Request) -> None:
+        download = request.meta.get(_DOWNLOAD)
+        if download is None:
             return
-        if download not in self._bodies:  # its caller has stopped waiting for it
+        if download not in self._bodies:
             raise StopDownload
-        last, size = self._bodies[download]
-        size = len(data) + (size if last is request else 0)
+        last, known = self._bodies[download]
+        size = len(data) + (known if last is request else 0)
         self._bodies[download] = request, size
-        if size > self._bytes_max - sum(size for _, size in self._bodies.values()):
+        self._total += size - known
+        if size > self._bytes_max - self._total:
             self._bodies[download] = request, 0
+            self._total -= size
             raise NoRoomError
 
 

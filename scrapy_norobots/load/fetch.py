@@ -9,8 +9,7 @@ an error.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -85,16 +84,13 @@ class Fetcher:
         self._events = events
         self._config = config
         self._names = HostNames(crawler)
-        # A file of the size that NOROBOTS_MAXSIZE allows must fit, even if NOROBOTS_MEMORY_MAX is too small.
-        self._bodies = BodiesInFlight(max(config.memory_max, 2 * config.maxsize))
         self._ends = ConnectionEnds(crawler)
-        # Pages should not pay for these, so they are connected while a robots.txt is being downloaded.
-        self._handlers = (
-            (self._sent, signals.request_reached_downloader),
-            (self._bodies.received, signals.bytes_received),
+        self._bodies = BodiesInFlight(
+            crawler.signals,
+            # A file of the size that NOROBOTS_MAXSIZE allows must fit, however small NOROBOTS_MEMORY_MAX is.
+            max(config.memory_max, 2 * config.maxsize),
             (self._downloaded, signals.response_downloaded),
         )
-        self._under_way = 0
 
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
@@ -106,37 +102,44 @@ class Fetcher:
         download is cancelled after a few seconds. From then on, a request is only sent for a page that is
         under way.
         """
-        url = url or origin.robots_url
-        seconds_closing = 0
-
-        def is_over() -> bool:
-            nonlocal seconds_closing
-            seconds_closing += compat.is_closing(self._crawler)
-            return seconds_closing > _CLOSING_LIMIT
-
-        try:
-            with self._bodies.counted() as meta, self._connected():
-                follow = self._follow(origin, url, page, previous, meta)
-                snapshot = await compat.unless(is_over, 1, follow)
-        except compat.LateError:
-            return _failed(origin, url, ClosingError())
+        with self._bodies.counted() as meta:
+            snapshot = await self._follow(origin, url or origin.robots_url, page, previous, meta)
         return replace(snapshot, proxy=self.proxy_of(page)) if snapshot.local_failure else snapshot
 
     async def _follow(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, meta: dict[str, object]
     ) -> Snapshot:
-        """Download a URL, and follow its redirects."""
-        hops_left = REDIRECT_MAX
+        """Download a URL, and follow its redirects.
+
+        Some handlers limit only the time of each read, which a server that sends a byte now and then never
+        exceeds. So the timeout applies here too, but not to the time that a request waits in its slot.
+        """
+        limit, hops_left = self._config.timeout, REDIRECT_MAX
+        interval = min(limit, 1.0)
+        closing = sending = 0.0  # for how many seconds the crawl is closing, and the request is being sent
+        sent: Request | None = None
+
+        def is_late() -> bool:
+            nonlocal closing, sending, sent
+            closing += interval * compat.is_closing(self._crawler)
+            before, sent = sent, self._being_sent(request)
+            sending = 0.0 if sent is None or sent is not before else sending + interval
+            return closing > _CLOSING_LIMIT or sending > limit
+
         while True:
             if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
                 return _failed(origin, url, ClosingError())
             request = self._request(origin, url, page, previous)
             request.meta.update(meta)
+            self._ends.watch(request)
             try:
-                response = await self._download(request)
+                response = await compat.unless(is_late, interval, self._download(request))
             except Exception as exc:  # components of the crawl may raise anything
                 if compat.is_closing(self._crawler):  # the engine may have stopped it
                     return _failed(origin, url, ClosingError())
+                if isinstance(exc, compat.LateError):
+                    self._bodies.stop_late_ones()
+                    exc = TimeoutError(f"the download handler did not end the download within {limit:g} s")
                 return _failed(origin, url, exc, is_proxied=bool(request.meta.get("proxy")))
             if "@" in response.url:  # a middleware has put it there
                 response = response.replace(url=without_userinfo(response.url))
@@ -149,24 +152,9 @@ class Fetcher:
             url, hops_left = target, hops_left - 1
             del response  # frees its body while the next hop is downloaded
 
-    @contextmanager
-    def _connected(self) -> Iterator[None]:
-        """Connect the handlers to their signals, until no download is under way any more."""
-        self._under_way += 1
-        if self._under_way == 1:
-            for handler, signal in self._handlers:
-                self._crawler.signals.connect(handler, signal)
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                for handler, signal in self._handlers:
-                    self._crawler.signals.disconnect(handler, signal)
-
-    def _sent(self, request: Request) -> None:
-        if ROBOTS_DOWNLOAD in request.meta:
-            self._ends.watch(request)
+    async def _download(self, request: Request) -> Response:
+        await self._names.look_up(request)
+        return await compat.download(self._crawler, request)
 
     def _downloaded(self, response: Response, request: Request) -> None:
         """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when.
@@ -176,8 +164,8 @@ class Fetcher:
         if ROBOTS_DOWNLOAD not in request.meta:
             return
         self._ends.mark(response, request)
-        response.headers.setlist(ENCODING_HEADER, response.headers.getlist("Content-Encoding"))
-        response.headers.pop("Content-Encoding", None)
+        if "Content-Encoding" in response.headers:
+            response.headers.setlist(ENCODING_HEADER, response.headers.pop("Content-Encoding"))
         if "Retry-After" in response.headers and stated_wait(
             response.status, _kept_headers(response), time.time()
         ):
@@ -195,6 +183,7 @@ class Fetcher:
         retries = request.meta.get("retry_times", 0)
         if retries and compat.is_closing(self._crawler):
             raise ClosingError
+        self._ends.watch(request)
         if retries >= request.meta.get("max_retry_times", 0):
             request.meta["dont_retry"] = True
         return True
@@ -213,27 +202,6 @@ class Fetcher:
             return request
         sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
-
-    async def _download(self, request: Request) -> Response:
-        """Download a request; raise `TimeoutError` if the download handler exceeds the timeout.
-
-        Some handlers limit only the time of each read, which a server that sends a byte now and then never
-        exceeds. Time that the request waits in its download slot is not included.
-        """
-        await self._names.look_up(request)
-        limit = self._config.timeout
-        transferring: object = None
-
-        def is_late() -> bool:
-            nonlocal transferring
-            before, transferring = transferring, self._being_sent(request)
-            return transferring is not None and transferring is before  # it was sent for a whole interval
-
-        try:
-            return await compat.unless(is_late, limit, compat.download(self._crawler, request))
-        except compat.LateError:
-            self._under_way += 1  # for ever: the handlers stop what is received all the same
-            raise TimeoutError(f"the download handler did not end the download within {limit:g} s") from None
 
     def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:
         meta: dict[str, object] = {
@@ -297,15 +265,14 @@ def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
         defaults = {name: value for name, value in settings.getdict(setting).items() if value}
         asked = {**defaults, **(params if isinstance(params, Mapping) else {})}
         kept = {name: asked[name] for name in _ZYTE_API_KEPT if asked.get(name)}
-        reset = dict.fromkeys(defaults)
-        return {key: {**reset, **kept, "httpResponseBody": True, "httpResponseHeaders": True}}
+        kept |= {"httpResponseBody": True, "httpResponseHeaders": True}
+        return {key: dict.fromkeys(defaults) | kept}
     return {"zyte_api_automap": False} if is_transparent else {}
 
 
 def redirect_target(response: Response) -> str | None:
     """Return the URL that a response redirects to; None without a redirect to an http or https URL."""
-    location = response.headers.get("Location")
-    if response.status not in _REDIRECTS or not location:
+    if response.status not in _REDIRECTS or not (location := response.headers.get("Location")):
         return None
     try:
         origin, target = split(urljoin(response.url, safe_url_string(location)))
@@ -345,15 +312,16 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
         body = _plain_body(response, maxsize) if is_read else b""
     except ValueError as exc:
         return _failed(origin, response.url, UnreadableBodyError(exc))
+    now = time.time()
     return Snapshot(
         origin,
         response.url,
-        time.time(),
+        now,
         status=response.status,
         headers=_kept_headers(response),
         body=body,
         local_failure=response.status in _ON_THE_WAY,
-        from_site=True,
+        received=now,
     )
 
 

@@ -30,10 +30,11 @@ from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.rules.access import Access, Judge
 from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY
-from scrapy_norobots.stores import MEMORY, HeldLock, Store, without_password
+from scrapy_norobots.stores import LOCK_SECONDS, MEMORY, Store, without_password
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT, CircuitBreaker
 from scrapy_norobots.stores.opening import open_store
 
@@ -214,9 +215,8 @@ class RobotsLoader:
         if self._store is None:
             access, source = await self._download(origin, request, previous), "network"
         else:
-            access, is_hit = await self._load_shared(self._store, origin, request, previous)
-            source = "store" if is_hit else "network"
-            self._stats.inc_value("norobots/store/hits" if is_hit else "norobots/store/misses")
+            access, source = await self._load_shared(self._store, origin, request, previous)
+            self._stats.inc_value("norobots/store/hits" if source == "store" else "norobots/store/misses")
         seconds = monotonic() - started
         await self.prepare(access, robot)  # before the cache asks for its size, which includes the rules
         if not isinstance(access.snapshots[-1].exception, ClosingError):
@@ -232,46 +232,43 @@ class RobotsLoader:
 
     async def _load_shared(
         self, store: Store, origin: Origin, request: Request, previous: Access | None
-    ) -> tuple[Access, bool]:
-        """Return the access, and whether it is from the store.
-
-        If it is not, it was downloaded for all processes that share the store.
-        """
-        stored = await self._recall(await store.load(origin), previous)
+    ) -> tuple[Access, str]:
+        """Return the access, and its source: the store or the network, for all processes that share it."""
+        stored = await self.recall(await store.load(origin), previous)
         if stored is not None and stored.lifetime > 0:
-            return stored, True
+            return stored, "store"
         waited, pause = 0.0, _FIRST_PAUSE
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
-            async with HeldLock(store, origin) as lock:
+            is_held, snapshots = await store.lock(origin, LOCK_SECONDS)
+            try:
                 # Another process may have saved it after the look into the store and before the lock. What it
                 # saved during the wait is used even if it has expired since.
-                stored = await self._recall(lock.snapshots, previous)
+                stored = await self.recall(snapshots, previous)
                 if stored is not None and (stored.lifetime > 0 or waited):
-                    return stored, True
-                if lock.is_held:
-                    return await self._download(origin, request, stored or previous, lock), False
+                    await store.unlock(origin)
+                    return stored, "store"
+                if is_held:
+                    return await self._download(origin, request, stored or previous), "network"
+            except Exception:  # a bug
+                await store.unlock(origin)
+                raise
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)
-        return await self._download(origin, request, stored or previous, store), False
+        return await self._download(origin, request, stored or previous), "network"
 
-    async def _recall(self, snapshots: Sequence[Snapshot], previous: Access | None) -> Access | None:
-        """Return the access for what the store has, if it is newer than `previous`; else None."""
-        now = time.time()
-        if not snapshots or not all(self.judge.freshness.has_plausible_age(one, now) for one in snapshots):
+    async def recall(self, snapshots: Sequence[Snapshot], previous: Access | None = None) -> Access | None:
+        """Return the access for what a store has, if it is newer than `previous`; else None."""
+        if not snapshots or (previous and snapshots[-1].time <= previous.snapshots[-1].time):
             return None
-        last = snapshots[-1]
-        if previous is not None and last.time <= previous.snapshots[-1].time:
-            return None
-        access = await read_bodies(self._thread, snapshots, partial(self.judge.recall, snapshots, now))
+        judge = partial(self.judge.recall, snapshots, time.time())
+        access = await read_bodies(self._thread, snapshots, judge)
         self.events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 
-    async def _download(
-        self, origin: Origin, request: Request, previous: Access | None, store: Store | HeldLock | None = None
-    ) -> Access:
-        """Download and judge a robots.txt, and save it in the store, if there is one."""
+    async def _download(self, origin: Origin, request: Request, previous: Access | None) -> Access:
+        """Download and judge a robots.txt; save it in the store, if there is one, which releases its lock."""
         self._stats.inc_value("robotstxt/request_count")
         earlier = previous.snapshot if previous is not None and previous.rules is not None else None
         snapshot = await self._fetcher.fetch(origin, request, earlier)
@@ -283,9 +280,12 @@ class RobotsLoader:
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
         judged = access.snapshots[-1]
         self.events.downloaded.send(judged)
-        if store is not None and not judged.local_failure:
-            until = self.judge.freshness.kept_until(access.lifetime, judged)
-            await store.save(access.snapshots, until)
+        if self._store is not None and judged.local_failure:
+            await self._store.unlock(origin)
+        elif self._store is not None:
+            # It is used while it is fresh, then as a stale copy, and for its number of failures in a row.
+            longest = max(self.config.freshness.stale_ttl, LONGEST_BACK_OFF)
+            await self._store.save(access.snapshots, judged.time + access.lifetime + longest)
         return access
 
     def _open_store(self) -> Store | None:

@@ -219,15 +219,27 @@ class Judge:
         """Return the access that a download leads to; `previous` is the origin's last access, if any.
 
         Only the body of a 2xx response is parsed. A 304 renews the previous rules if it answers a conditional
-        request. After a temporary failure, previous rules stay in use until `Freshness.may_stay` is false.
-        The lifetime of a temporary outcome doubles with each failure in a row.
+        request. After a temporary failure, previous rules stay in use for at most `stale_ttl`. The lifetime
+        of a temporary outcome doubles with each failure in a row.
         """
         access = self._judge(snapshot, previous)
         if previous is None or previous.rules is None:
             return access
-        if snapshot.status == 304 and previous.snapshot.conditions(snapshot.url):
-            return self._renewed(previous, snapshot)
-        if not access.temporary or not self.freshness.may_stay(previous.snapshot, snapshot.time):
+        known = previous.snapshot
+        if snapshot.status == 304 and known.conditions(snapshot.url):
+            # The time of the answer begins again.
+            kept = {name: value for name, value in known.headers.items() if name not in ("age", "date")}
+            renewed = replace(known, time=snapshot.time, headers={**kept, **snapshot.headers})
+            return replace(
+                previous,
+                snapshot=renewed,
+                note=f"{printable(snapshot.url)} answered 304: not modified",
+                lifetime=self.freshness.lifetime(renewed),
+                temporary=False,
+                failure=None,
+            )
+        is_too_old = abs(snapshot.time - known.time) > self.freshness.stale_ttl
+        if is_too_old or not access.temporary:
             return access
         return replace(
             previous,
@@ -241,32 +253,14 @@ class Judge:
         """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
         `now` is in seconds since the epoch. The lifetime of the result is what remains at `now`; it is 0 or
-        negative if the access has expired.
+        negative if the access has expired. If a clock was wrong, so that a snapshot is from the future, it is
+        as old as if it was from the past.
         """
         access = None
         for snapshot in snapshots:
             access = self.judge(snapshot, access)
         assert access is not None  # there is at least one
-        return replace(access, lifetime=access.lifetime - max(now - snapshots[-1].time, 0.0))
-
-    def _renewed(self, previous: Access, answer: Snapshot) -> Access:
-        known = previous.snapshot
-        # The time of the answer begins again.
-        kept = {name: value for name, value in known.headers.items() if name not in ("age", "date")}
-        snapshot = replace(
-            known,
-            time=answer.time,
-            headers={**kept, **answer.headers},
-            first_time=known.first_time or known.time,
-        )
-        return replace(
-            previous,
-            snapshot=snapshot,
-            note=f"{printable(answer.url)} answered 304: not modified",
-            lifetime=self.freshness.lifetime(snapshot),
-            temporary=False,
-            failure=None,
-        )
+        return replace(access, lifetime=access.lifetime - abs(now - snapshots[-1].time))
 
     def _judge(self, snapshot: Snapshot, previous: Access | None) -> Access:
         problem = "could not be downloaded"

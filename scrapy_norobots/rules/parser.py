@@ -133,8 +133,16 @@ class Reader:
         self._foreign = [each for each in parsers if each not in (StrictRobotParser, Rfc9309RobotParser)]
         self._is_own_first = parsers[0] not in self._foreign
         self._keeps_delay = crawl_delay
-        self._try("ROBOTSTXT_PARSER", [parser] if parser is not None else [])
-        self._try("NOROBOTS_ALSO_OBEY", also_obey)
+        replaced = [parser] if parser is not None else []
+        for setting, named in (("ROBOTSTXT_PARSER", replaced), ("NOROBOTS_ALSO_OBEY", also_obey)):
+            for each in named:
+                try:
+                    # Check that the parser can import its library and answer a question.
+                    robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
+                    build_from_crawler(each, crawler, b"").allowed("http://town.example/", robot)
+                except Exception as exc:  # a user's parser may raise anything
+                    problem = f"{each.__name__} cannot be used: {exc}"
+                    raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
 
     def read(self, body: bytes) -> Rules:
         """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
@@ -157,17 +165,6 @@ class Reader:
             also_robots=self._also_robots,
             statements=statements,
         )
-
-    def _try(self, setting: str, parsers: Sequence[type[RobotParser]]) -> None:
-        for parser in parsers:
-            try:
-                # Check that the parser can import its library and answer a question.
-                robot = self._crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                build_from_crawler(parser, self._crawler, b"").allowed("http://town.example/", robot)
-            except Exception as exc:  # a user's parser may raise anything
-                value = self._crawler.settings.get(setting)
-                problem = f"{parser.__name__} cannot be used: {exc}"
-                raise SettingError(f"{setting} = {value!r}: {problem}") from exc
 
 
 def _as_text(url: str | bytes) -> str:

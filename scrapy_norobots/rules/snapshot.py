@@ -25,9 +25,6 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 # Each further failure doubles the time to the next try, up to so many seconds.
 LONGEST_BACK_OFF = 3600.0
 
-# The largest difference expected between the clocks of two machines that share a store, in seconds.
-_MAX_CLOCK_SKEW = 300.0
-
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
 
@@ -37,8 +34,8 @@ class Snapshot:
     """One download of an origin's robots.txt, including redirects.
 
     - `url` is the URL of the last hop.
-    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch. After
-      a 304, `first_time` is when the confirmed download ended; else 0. Stores do not keep it.
+    - `time` is when the download ended, or when a later 304 confirmed it, in seconds since the epoch.
+      `received` is when this process received `body` from the site; 0 for a snapshot from a store.
     - `status` is the HTTP status of the response, `headers` a few of its headers with lower-case names, and
       `body` its decoded bytes.
     - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
@@ -47,7 +44,6 @@ class Snapshot:
     - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
       snapshot.
     - `proxy` is the proxy of the page request, if the download failed because of it; stores do not keep it.
-    - `from_site` is true if this process received `body` from the site; False for a snapshot from a store.
     """
 
     origin: Origin
@@ -61,8 +57,7 @@ class Snapshot:
     local_failure: bool = False
     proxy: str = field(default="", compare=False, repr=False)
     exception: Exception | None = field(default=None, compare=False, repr=False)
-    from_site: bool = field(default=False, compare=False, repr=False)
-    first_time: float = field(default=0.0, compare=False, repr=False)
+    received: float = field(default=0.0, compare=False, repr=False)
 
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.
@@ -74,12 +69,6 @@ class Snapshot:
             (name, self.headers.get(header, "")) for header, name in _CONDITIONS.items() if url == self.url
         )
         return {name: value for name, value in found if value and value.isascii() and value.isprintable()}
-
-    @property
-    def is_unknown_host(self) -> bool:
-        """Whether the name of the host did not resolve, so that there may be no such host."""
-        # A store keeps only this text, which begins with the class: Twisted's, or Scrapy's from 2.15 on.
-        return not self.local_failure and self.error.startswith(("DNSLookupError", "CannotResolveHostError"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +104,6 @@ class Freshness:
         doubled = self.error_ttl * 2.0 ** min(snapshot.failures - 1, 64)
         back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
         return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
-
-    @staticmethod
-    def has_plausible_age(snapshot: Snapshot, now: float) -> bool:
-        """Return whether the age of a stored snapshot is plausible; False if a clock was wrong by minutes."""
-        return snapshot.time - now <= _MAX_CLOCK_SKEW
-
-    def kept_until(self, lifetime: float, snapshot: Snapshot) -> float:
-        """Return when a store may delete a snapshot, in seconds since the epoch.
-
-        A snapshot is used while it is fresh, then as a stale copy, and for its number of failures in a row.
-        """
-        return snapshot.time + lifetime + max(self.stale_ttl, LONGEST_BACK_OFF)
-
-    def may_stay(self, snapshot: Snapshot, now: float) -> bool:
-        """Return whether a copy that could not be refreshed may stay in use at `now`, an epoch time.
-
-        If the clock was set back, so that the copy is from the future, it may.
-        """
-        return now - snapshot.time <= self.stale_ttl
 
 
 def stated_wait(status: int | None, headers: Mapping[str, str], received: float) -> float:

@@ -95,8 +95,9 @@ class ConnectionEnds:
 
     def mark(self, response: Response, request: Request) -> None:
         """Give a response that was cut off the flag of Scrapy for it."""
-        has_length = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
-        if self._has_failed.get(request) and not has_length and response.status != 204:
+        if not self._has_failed.get(request) or response.status == 204:
+            return
+        if "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers:
             response.flags.append("dataloss")
 
 

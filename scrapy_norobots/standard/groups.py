@@ -93,6 +93,11 @@ class RawGroup(NamedTuple):
     groups: list[range]
 
     @property
+    def place(self) -> tuple[range, ...]:
+        """The sections that no other groups for a robot have."""
+        return tuple(self.groups)
+
+    @property
     def text(self) -> str:
         """The text below the ``User-agent`` lines."""
         return "".join([self.sections.below[place] for group in self.groups for place in group])

@@ -121,13 +121,6 @@ class PatternSet:
             return None
         return path if self._index is None or self._index.forbids(origin, target) else None
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PatternSet):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def _match_forms(self, origin: Origin | None, target: str) -> str | None:
         for same in _forms_of(target):
             for form in same:
@@ -171,11 +164,6 @@ class Index:
         self.values = allows, disallows
         self._allowing: PatternSet | None = None
         self._lengths: list[int] | None = None  # the rest is prepared with it
-
-    def __eq__(self, other: object) -> bool:
-        return self.values == other.values if isinstance(other, Index) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def size(self) -> int:

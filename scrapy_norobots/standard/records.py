@@ -130,6 +130,11 @@ class Record:
         return self._names[0][0]
 
     @property
+    def place(self) -> object:
+        """What no other record for a robot has, unless it is the same one."""
+        return tuple(self._names)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The values of the ``User-agent`` lines, as written."""
         return tuple(name for _, name in self._names)
@@ -160,6 +165,11 @@ class RawRecord(NamedTuple):
     names: list[tuple[int, str]]
     texts: list[tuple[int, str]]
     multivalue: bool
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The first line and the number of names, which no other record for a robot has."""
+        return self.names[0][0], len(self.names)
 
     @property
     def values(self) -> list[str]:

@@ -134,8 +134,9 @@ class RobotsTxt:
         self.multivalue = multivalue
         self._readings = READINGS[reading]
         self._body = body
-        # For each robot, by reading: the rules for `allowed`, and the record for the reasons of `decide`.
-        self._rules: dict[Robot, _Rules] = {}
+        # For each robot, by reading: the rules for `allowed`, and the record for the reasons of `decide`. The
+        # rules are kept by the places of their records too, so that robots share them.
+        self._rules: dict[Robot | tuple[object, ...], _Rules] = {}
         self._records: dict[Robot, tuple[Record | None, ...]] = {}
         # The last robot that was asked about, as given, and its rules: a crawl has one robot, or a few.
         self._last = _NOBODY
@@ -274,14 +275,12 @@ class RobotsTxt:
 
     def _read_rules(self, robot: Robot) -> _Rules:
         found = self._records.get(robot) or self._find(robot)
-        rules = _prepared(found)
+        place = tuple(one and one.place for one in found)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
             self._records.clear()
-        for same in list(self._rules.values()):  # a list, since threads may ask at once
-            if same == rules:  # most names have the rules of the default record
-                rules = same
-        self._rules[robot] = rules
+        rules = self._rules.get(place) or _prepared(found)  # most names have those of the default record
+        self._rules[place] = self._rules[robot] = rules
         return rules
 
     def _records_of(self, robot: str | bytes, origin: Origin | None) -> tuple[Record | None, ...]:

@@ -121,13 +121,6 @@ class RuleSet:
         prefixes = map(prefix_of, self._whole_urls)
         return without_longer(_forms_of_all(each[1] for each in prefixes if each and each[0] == origin))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RuleSet):
-            return NotImplemented
-        return (self._paths, self._whole_urls) == (other._paths, other._whole_urls)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 def _forms(path: str) -> tuple[str, str]:
     """Return the path of a rule as it would be sent, and in normal form (U6)."""

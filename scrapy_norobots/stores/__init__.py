@@ -10,13 +10,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MEMORY = "memory"
 REDIS_SCHEMES = (
@@ -88,30 +85,6 @@ class BrowsableStore(Store, Protocol):
 
     async def delete(self, origin: Origin) -> bool:
         """Delete the entry of an origin, and return whether there was one. Locks are not deleted."""
-
-
-class HeldLock:
-    """The lock of an origin inside ``async with``, if it was free.
-
-    `is_held` says whether it was, and `snapshots` are those that the origin had then. `save` releases it.
-    """
-
-    def __init__(self, store: Store, origin: Origin) -> None:
-        self._store = store
-        self._origin = origin
-
-    async def __aenter__(self) -> Self:
-        self.is_held, self.snapshots = await self._store.lock(self._origin, LOCK_SECONDS)
-        return self
-
-    async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        self.is_held = False
-        await self._store.save(snapshots, until)
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # While the event loop is torn down, nothing can be awaited; the lock then expires.
-        if self.is_held and (error is None or isinstance(error, Exception)):
-            await self._store.unlock(self._origin)
 
 
 def with_home(value: str) -> str:

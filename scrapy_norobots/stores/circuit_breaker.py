@@ -1,9 +1,8 @@
 """`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is logged as one WARNING (an ERROR if the setting names something that is not a store) and
-opens the circuit: for `PAUSE` seconds no call reaches the store, and the crawl uses memory only, as without a
-store. After each pause, one call tests the store; when it works again, that is one WARNING too. No call to
-the store takes longer than `TIMEOUT` seconds.
+The first failure is logged as one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the
+store, and the crawl uses memory only, as without a store. After each pause, one call tests the store; when it
+works again, that is one WARNING too. No call to the store takes longer than `TIMEOUT` seconds.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError
@@ -19,7 +19,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-from scrapy_norobots.stores import Locked, NotAStoreError, Store, error_text
+from scrapy_norobots.stores import Locked, Store, error_text
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +48,9 @@ class CircuitBreaker:
         self._name = name
         self._on_failure = on_failure
         self._clock = clock
-        # Until a call of the kind that failed succeeds: a full disk can still be read.
-        self._failing: set[str] = set()
+        # The method that failed, until a call of it succeeds: a full disk can still be read.
+        self._failing = ""
         self._open_until = 0.0
-        self._is_closed = False
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._try("load", lambda: self._store.load(origin), ())
@@ -63,17 +62,16 @@ class CircuitBreaker:
         await self._try("save", lambda: self._store.save(snapshots, until), None)
 
     async def unlock(self, origin: Origin) -> None:
-        await self._try("unlock", lambda: self._store.unlock(origin), None)
+        # Few crawls unlock, so the next lock too shows that it works again.
+        await self._try("lock", lambda: self._store.unlock(origin), None)
 
     async def close(self) -> None:
-        self._is_closed = True
-        try:
+        self._open_until = float("inf")
+        with suppress(Exception):  # the crawl is over, and nothing is lost
             await compat.within(TIMEOUT, self._store.close())
-        except Exception as exc:  # each library has its own errors
-            logger.info("%s could not be closed: %s", self._name, _describe(exc))
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._is_closed or self._clock() < self._open_until:
+        if self._clock() < self._open_until:
             return fallback
         if is_test := bool(self._failing):  # the others do not wait for its result
             self._open_until = self._clock() + TIMEOUT + PAUSE
@@ -86,29 +84,18 @@ class CircuitBreaker:
             return fallback
         if is_test:
             self._open_until = 0.0
-            self._failing.discard(method)
-            if not self._failing:
+            if method == self._failing:
+                self._failing = ""
                 logger.warning("%s works again and is in use", self._name)
         return result
 
     def _failed(self, method: str, exc: Exception) -> None:
         self._open_until = self._clock() + PAUSE
         self._on_failure()
-        if isinstance(exc, NotAStoreError) and not self._failing:
-            logger.error(
-                "%s cannot be used: %s. It was not changed, and the crawl continues without a store",
-                self._name,
-                printable(str(exc)),
-            )
-        elif not self._failing:
+        if not self._failing:
             logger.warning(
                 "%s failed (%s): the crawl continues without the store, and tries it again every few seconds",
                 self._name,
-                _describe(exc),
+                printable(": ".join(filter(None, (type(exc).__name__, error_text(exc))))),
             )
-        # Few crawls unlock, so the next lock shows that it works again.
-        self._failing.add("lock" if method == "unlock" else method)
-
-
-def _describe(exc: Exception) -> str:
-    return printable(": ".join(filter(None, (type(exc).__name__, error_text(exc)))))
+        self._failing = method

@@ -34,6 +34,16 @@ _DICTIONARY = (
     b'"etag":"\\"W/\\"","last-modified":"},"failures":0,"size":0}]}\nUser-agent: *\nDisallow:'
 )
 
+# The fields of a snapshot that an entry has, and their JSON types.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "time": (float,),
+    "status": (int, type(None)),
+    "error": (str,),
+    "headers": (dict,),
+    "failures": (int,),
+}
+
 # What an entry may have beside the largest body: headers, and the snapshot of a failure, in bytes.
 _MOST_HEAD = 1024 * 1024
 
@@ -48,15 +58,7 @@ def _content(snapshots: Sequence[Snapshot]) -> bytes:
     head = {
         "origin": list(snapshots[0].origin),
         "snapshots": [
-            {
-                "url": snapshot.url,
-                "time": snapshot.time,
-                "status": snapshot.status,
-                "error": snapshot.error,
-                "headers": dict(snapshot.headers),
-                "failures": snapshot.failures,
-                "size": len(snapshot.body),
-            }
+            {**{name: getattr(snapshot, name) for name in _TYPES}, "size": len(snapshot.body)}
             for snapshot in snapshots
         ],
     }
@@ -76,40 +78,23 @@ def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
         content = decompressor.decompress(entry[len(_MAGIC) :], maxsize + _MOST_HEAD)
         if not decompressor.eof or decompressor.unused_data:
             return ()
-        found = _snapshots(content, origin)
+        line, _, bodies = content.partition(b"\n")
+        found = []
+        for facts in json.loads(line)["snapshots"]:
+            size = facts.pop("size")
+            if (
+                not all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
+                or not all(isinstance(text, str) for text in facts["headers"].values())
+                or facts["failures"] < 0
+                or Origin.of(facts["url"]) is None
+            ):
+                return ()
+            found.append(Snapshot(origin=origin, body=bodies[:size], **facts))
+            bodies = bodies[size:]
         # The checksum is right, but any program can compute it: accept only what `encode` would write.
         return tuple(found) if found and _content(found) == content else ()
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ()
-
-
-# The JSON types of the facts of a snapshot.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "url": (str,),
-    "time": (float,),
-    "status": (int, type(None)),
-    "error": (str,),
-    "headers": (dict,),
-    "failures": (int,),
-}
-
-
-def _snapshots(content: bytes, origin: Origin) -> list[Snapshot]:
-    """Return the snapshots in the content of an entry; raises one of several exceptions if it is invalid."""
-    line, _, bodies = content.partition(b"\n")
-    found = []
-    for facts in json.loads(line)["snapshots"]:
-        size = facts.pop("size")
-        if (
-            not all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
-            or not all(isinstance(text, str) for text in facts["headers"].values())
-            or facts["failures"] < 0
-            or Origin.of(facts["url"]) is None
-        ):
-            raise ValueError("not the facts of a snapshot")
-        found.append(Snapshot(origin=origin, body=bodies[:size], **facts))
-        bodies = bodies[size:]
-    return found
 
 
 def origin_of(key: str) -> Origin | None:

@@ -6,12 +6,12 @@ The module of a store is imported when that store is used, because its library m
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore
 
 if TYPE_CHECKING:
-    from scrapy_norobots.stores.redis import RedisTurns
+    from scrapy_norobots.stores.redis import RedisStore
 
 URLS = "sqlite:///path, redis://host:port/db, redis+sentinel://… or redis+cluster://…"
 FORMS = f"memory, {URLS}"
@@ -41,12 +41,11 @@ def open_store(
     if scheme in REDIS_SCHEMES and colon:
         if not has_asyncio:
             raise ValueError("needs asyncio: use the asyncio reactor (TWISTED_REACTOR), or sqlite:///path")
-        store: BrowsableStore = _redis().RedisStore(value, maxsize)
-        return store
+        return _open_redis(value, maxsize)
     raise ValueError(f"unsupported store URL; expected {URLS if must_exist else FORMS}")
 
 
-def open_turns(value: str) -> RedisTurns:
+def open_turns(value: str) -> RedisStore:
     """Return the turns of the processes that share a store, for a value of `NOROBOTS_STORE`.
 
     Raises `ValueError` if the store is not in Redis, and `ImportError` as `open_store` does.
@@ -55,12 +54,13 @@ def open_turns(value: str) -> RedisTurns:
         raise ValueError(
             "is not a Redis store; expected redis://host:port/db, redis+sentinel://… or the like"
         )
-    turns: RedisTurns = _redis().RedisTurns(value)
-    return turns
+    return _open_redis(value, LARGEST_FILE)
 
 
-def _redis() -> Any:
+def _open_redis(value: str, maxsize: int) -> RedisStore:
     try:
-        return import_module("scrapy_norobots.stores.redis")  # an optional dependency
+        redis = import_module("scrapy_norobots.stores.redis")  # an optional dependency
     except ImportError as exc:
         raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
+    store: RedisStore = redis.RedisStore(value, maxsize)
+    return store

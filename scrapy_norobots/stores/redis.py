@@ -1,8 +1,8 @@
-"""`RedisStore` and `RedisTurns`: what machines share in Redis, which is one server, Sentinel, or a cluster.
+"""`RedisStore`: what machines share in Redis, which is one server, Sentinel, or a cluster.
 
-A store has snapshots. An entry expires when it can no longer be used; Redis's own setting ``maxmemory``
-limits the total size. Locks expire too, and only the holder can release one. The turns are when any process
-of a fleet may send its next request to a site. `open_client` has the forms of URLs.
+An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
+expire too, and only the holder can release one. The turns are when any process of a fleet may send its next
+request to a site. `open_client` has the forms of URLs.
 """
 
 from __future__ import annotations
@@ -106,18 +106,19 @@ return start - now
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs, and how many entries are read at
-# once.
+# How many keys a step of SCAN looks at, including those of other programs.
 _PAGE = 100
 
 
-class _Client:
-    """Runs scripts in the Redis database or cluster at `url`, in one of the forms of `open_client`.
+class RedisStore:
+    """What is in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
-    Raises `ValueError` if the URL is invalid. All methods may raise any exception of redis-py.
+    For each origin, these are a lock and an entry with snapshots; for each site, the turn that was taken
+    last. It expires after one delay, so a process that is killed delays the others by one delay at most.
+    Raises `ValueError` if the URL is invalid.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
         try:
             self._redis = open_client(url)
         except (ValueError, TypeError, RedisClusterException):
@@ -125,6 +126,8 @@ class _Client:
         limit = parse_qs(urlsplit(url).query).get("max_connections", [_CONNECTIONS])[0]
         self._connections = asyncio.Semaphore(min(max(int(limit), 1), _CONNECTIONS))
         self._owner = uuid4().hex
+        self._is_cluster = isinstance(self._redis, RedisCluster)
+        self._maxsize = maxsize
 
     async def _run(self, script: str, keys: Sequence[str], *values: bytes | int) -> Any:
         async with self._connections:
@@ -140,15 +143,6 @@ class _Client:
             for sentinel in pool.sentinel_manager.sentinels:
                 await sentinel.aclose()
 
-
-class RedisStore(_Client):
-    """Snapshots in Redis."""
-
-    def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
-        super().__init__(url)
-        self._is_cluster = isinstance(self._redis, RedisCluster)
-        self._maxsize = maxsize
-
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
         return await self._decode(await self._run(_LOAD_SCRIPT, self._keys(origin)), origin)
 
@@ -157,11 +151,9 @@ class RedisStore(_Client):
         return Locked(bool(is_held), await self._decode(entry, origin))
 
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
-        origin, milliseconds = snapshots[0].origin, int((until - time.time()) * 1000)
-        if milliseconds <= 0:
-            await self.unlock(origin)
-        else:
-            await self._run(_SAVE_SCRIPT, self._keys(origin), await _encode(snapshots), milliseconds)
+        milliseconds = max(1, int((until - time.time()) * 1000))
+        keys = self._keys(snapshots[0].origin)
+        await self._run(_SAVE_SCRIPT, keys, await _encode(snapshots), milliseconds)
 
     async def unlock(self, origin: Origin) -> None:
         await self._run(_UNLOCK_SCRIPT, self._keys(origin))
@@ -169,19 +161,34 @@ class RedisStore(_Client):
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
         await self._redis.initialize()
-        # In a cluster, MGET is for keys of one slot.
-        get: Any = self._redis.mget_nonatomic if isinstance(self._redis, RedisCluster) else self._redis.mget
         keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
-        async for page in _pages(keys):
-            for key, entry in zip(page, await get(page), strict=True):
-                name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
-                origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
-                if origin is not None and isinstance(entry, bytes):  # else it has expired
+        async for key in keys:
+            name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
+            origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
+            if origin is not None:
+                (entry,) = await self._redis.mget(key)
+                if entry is not None:  # else it has expired
                     yield origin, await self._decode(entry, origin)
 
     async def delete(self, origin: Origin) -> bool:
         await self._redis.initialize()
         return bool(await self._redis.delete(self._keys(origin)[1]))
+
+    async def take(
+        self, site: str, delay: float, tolerance: float, least: float, longest: float
+    ) -> float | None:
+        """Take the next turn of a site; return in how many seconds it begins, at least `least`.
+
+        If turns are taken for the next `longest` seconds, take none, and return None. A turn that is farther
+        ahead (a clock was wrong, or another program has written it) is ignored.
+
+        The request must be sent at most `tolerance` seconds after that. The turn of another process begins
+        `delay` seconds after the last moment, and the next one of this process `delay` seconds after the
+        beginning.
+        """
+        values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
+        milliseconds = await self._run(_TAKE_SCRIPT, (f"{_TURN}{site}",), *values)
+        return None if milliseconds < 0 else float(milliseconds) / 1000
 
     def _keys(self, origin: Origin) -> tuple[str, str]:
         """Return the keys of the lock and of the entry of an origin. In a cluster, they share a slot."""
@@ -196,45 +203,10 @@ class RedisStore(_Client):
         return await asyncio.to_thread(entries.decode, entry, origin, self._maxsize)
 
 
-async def _pages(keys: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    page: list[bytes] = []
-    async for key in keys:
-        page.append(key)
-        if len(page) == _PAGE:
-            yield page
-            page = []
-    if page:
-        yield page
-
-
 async def _encode(snapshots: Sequence[Snapshot]) -> bytes:
     if sum(len(snapshot.body) for snapshot in snapshots) <= SMALL_BODY:
         return entries.encode(snapshots)
     return await asyncio.to_thread(entries.encode, snapshots)
-
-
-class RedisTurns(_Client):
-    """The turns of one process.
-
-    For each site, Redis keeps the turn that was taken last. It expires after one delay, so a process that is
-    killed delays the others by one delay at most. A turn beyond a limit is not taken, and one that is found
-    there (a clock was wrong, or another program has written it) is ignored.
-    """
-
-    async def take(
-        self, site: str, delay: float, tolerance: float, least: float, longest: float
-    ) -> float | None:
-        """Take the next turn of a site; return in how many seconds it begins, at least `least`.
-
-        If turns are taken for the next `longest` seconds, take none, and return None.
-
-        The request must be sent at most `tolerance` seconds after that. The turn of another process begins
-        `delay` seconds after the last moment, and the next one of this process `delay` seconds after the
-        beginning.
-        """
-        values = (round(1000 * seconds) for seconds in (delay, tolerance, least, longest))
-        milliseconds = await self._run(_TAKE_SCRIPT, (f"{_TURN}{site}",), *values)
-        return None if milliseconds < 0 else float(milliseconds) / 1000
 
 
 def open_client(url: str) -> Redis | RedisCluster:
@@ -252,9 +224,8 @@ def open_client(url: str) -> Redis | RedisCluster:
     options: dict[str, Any] = dict(parse_url(one))
     path = parts.path.strip("/")
     is_end_of_password = "@" in parts.query + parts.fragment
-    if is_end_of_password or options.get("decode_responses"):
-        raise ValueError
-    if scheme != "unix" and not _PATHS[kind].fullmatch(path):
+    is_path = scheme == "unix" or _PATHS[kind].fullmatch(path)
+    if is_end_of_password or options.get("decode_responses") or not is_path:
         raise ValueError
     # After a restart of the server, or a failover, all open connections are dead: each is opened once again.
     more: dict[str, Any] = {**_OPTIONS, "retry_on_error": [ConnectionError]}

@@ -113,10 +113,9 @@ class SqliteStore:
             entry = entries.encode(snapshots)
             with db:
                 db.execute("BEGIN IMMEDIATE")
-                if len(entry) <= self._max_bytes // 2:  # else it would displace most other entries
-                    values = str(origin), entry, time.time(), until
-                    db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
-                    self._make_room(db)
+                values = str(origin), entry, time.time(), until
+                db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
+                self._make_room(db)
                 self._unlock(db, origin)
 
         await self._run(save)
@@ -151,11 +150,8 @@ class SqliteStore:
         return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
 
     async def close(self) -> None:
-        self._thread.submit(self._close_file)  # runs even if the caller stops waiting
-        try:
-            await compat.in_thread(self._thread, lambda: None)
-        finally:
-            self._thread.shutdown(wait=False)
+        self._thread.submit(self._close_file)
+        self._thread.shutdown(wait=False)
 
     async def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         return await compat.in_thread(self._thread, lambda: self._with_file(work))
@@ -172,20 +168,22 @@ class SqliteStore:
         db.execute("DELETE FROM locks WHERE origin = ? AND owner = ?", (str(origin), self._owner))
 
     def _with_file(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do some work with the file, which is opened again after an error."""
         for _ in range(3):
+            if not self._is_in_place():
+                self._close_file()  # another process has moved or deleted it
             try:
-                if self._connection is not None and not self._is_in_place():
-                    self._close_file()  # another process has moved or deleted it
                 if self._connection is None:
                     self._connection = self._open()
+                    self._prepare(self._connection)
                 return work(self._connection)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as exc:
-                if not self._is_in_place():
-                    self._close_file()  # it was moved just now
-                elif self._is_of_damage(exc):
-                    self._move_aside(exc)
-                else:
+            except Exception as exc:
+                is_in_place = self._is_in_place()
+                self._close_file()
+                if not self._is_of_damage(exc):
                     raise
+                if is_in_place:
+                    self._move_aside(exc)
         raise NotAStoreError(f"{self._path} cannot be used")
 
     def _open(self) -> sqlite3.Connection:
@@ -205,15 +203,9 @@ class SqliteStore:
             self._inode = file.st_ino
             # SQLite opens a file that it cannot write for reading.
             uri = f"{self._path.as_uri()}?mode=rw"
-            db = sqlite3.connect(
+            return sqlite3.connect(
                 uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
             )
-            try:
-                self._prepare(db)
-            except BaseException:
-                db.close()
-                raise
-            return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA synchronous = OFF")  # what a power failure damages is downloaded again
@@ -238,7 +230,6 @@ class SqliteStore:
 
     def _move_aside(self, exc: Exception) -> None:
         """Rename the file, which is damaged; raise `NotAStoreError` if it may belong to the user."""
-        self._close_file()
         # Reading ends the locks that this process has on it, so only a file that SQLite cannot use is read.
         with suppress(FileNotFoundError), self._path.open("rb") as file:
             if file.read(len(_MAGIC)) not in (_MAGIC, b""):

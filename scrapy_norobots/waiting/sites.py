@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.slot_lines import Slots
 
-# How many retries a host gets whose name did not resolve: there may be no such host.
-_UNKNOWN_HOST_TRIES = 1
-
 # How much too early a timer may fire, in seconds.
 _CLOCK_RESOLUTION = 0.01
 
@@ -114,10 +111,8 @@ class Sites:
         """Return whether an origin with this access is closed for now, and will be tried again."""
         if not access.is_closed_for_now or not self._tries:
             return False
-        last = access.snapshots[-1]
-        tries = min(self._tries, _UNKNOWN_HOST_TRIES) if last.is_unknown_host else self._tries
-        failed, times = self._failing.get(last.origin, (None, 0))
-        return failed is not access or times <= tries
+        failed, times = self._failing.get(access.snapshot.origin, (None, 0))
+        return failed is not access or times <= self._tries
 
     def has_room(self) -> bool:
         """Return whether one more request may wait for a closed site."""

@@ -98,25 +98,20 @@ def test_playwright_renders_pages_but_not_robots_txt(tls: tuple[Path, Path]) -> 
 
 
 def test_a_middleware_that_renders_by_default_does_not_render_robots_txt(site: Site) -> None:
-    settings = playwright(DOWNLOADER_MIDDLEWARES={"tests.helpers.components.middlewares.RenderAll": 543})
-    seen = crawl(f"{site.url}/open", f"{site.url}/back/1", settings=settings, mode="asyncio")
-    assert rendered(site) == {"/robots.txt": False, "/open": True}
-    assert dropped(seen) == [f"{site.url}/back/1"]
-
-
-def test_requests_of_a_browser_itself_are_not_checked(site: Site) -> None:
-    """A limit: no middleware sees redirects in a browser. What a page loads in it can be left out."""
+    """A limit: requests of the browser itself are not checked. What a page loads in it can be left out."""
     site.answers["/moved"] = redirect("/back/1")
     site.answers["/open"] = Answer(
         '<html><body><img src="/back/2"></body></html>', headers={"Content-Type": "text/html"}
     )
-    seen = crawl(
-        *({"url": site.url + path, "meta": {"playwright": True}} for path in ("/moved", "/open")),
-        settings=playwright(PLAYWRIGHT_ABORT_REQUEST="tests.helpers.components.handlers.is_no_document"),
-        mode="asyncio",
+    settings = playwright(
+        DOWNLOADER_MIDDLEWARES={"tests.helpers.components.middlewares.RenderAll": 543},
+        PLAYWRIGHT_ABORT_REQUEST="tests.helpers.components.handlers.is_no_document",
     )
-    assert set(site.pages()) - {"/favicon.ico"} == {"/back/1", "/moved", "/open"}
-    assert seen.drops == []
+    seen = crawl(
+        *(site.url + path for path in ("/moved", "/open", "/back/3")), settings=settings, mode="asyncio"
+    )
+    assert rendered(site) == {"/robots.txt": False, "/moved": True, "/back/1": True, "/open": True}
+    assert dropped(seen) == [f"{site.url}/back/3"]
 
 
 def test_a_handler_that_renders_by_default_can_recognize_robots_txt(site: Site) -> None:

@@ -52,9 +52,7 @@ def wait_for_pages(site: Site, count: int) -> None:
 def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode: str) -> None:
     settings = {**setup, "NOROBOTS_CRAWL_DELAY_MAX": 10}
     with Site(SLOW) as site:
-        seen = crawl(
-            *(f"{site.url}/{i}" for i in range(5)), f"{site.url}/back/", mode=mode, settings=settings
-        )
+        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), f"{site.url}/back/", settings=settings)
     assert len(seen.pages) == 5
     assert len(seen.drops) == 1
     assert shortest(site) >= DELAY
@@ -93,7 +91,7 @@ def test_crawl_delay_counts_from_the_last_response(mode: str) -> None:
     answer = Answer(before=lambda: time.sleep(seconds))
     robots = f"User-agent: *\nCrawl-delay: {delay}\n"
     with Site(robots, {"/1": answer, "/2": answer}) as site:
-        crawl(f"{site.url}/1", f"{site.url}/2", mode=mode, settings=OBEY)
+        crawl(f"{site.url}/1", f"{site.url}/2", settings=OBEY)
     first, one, two = [hit.time for hit in site.hits]
     assert one - first >= delay
     assert two - one >= seconds + delay
@@ -142,7 +140,7 @@ def test_requests_that_are_redirected_from_another_host_keep_the_delay(
         redirected = [{"url": first.url + path, "meta": meta} for path in paths]
         others = [f"{slow.url}{path}/" for path in paths]
         settings = {**OBEY, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-        seen = crawl(*others, *redirected, mode=mode, settings=settings)
+        seen = crawl(*others, *redirected, settings=settings)
     assert len(seen.pages) == 6
     assert shortest(slow) >= DELAY
 

@@ -7,8 +7,6 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.running import processes
 from tests.helpers.running.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
 from tests.helpers.sites import Answer, Hit, Site
 
@@ -263,7 +262,9 @@ def test_slow_dns_uses_up_no_time_of_a_download(mode: str) -> None:
 
 
 WARNS = """
+import warnings
 import scrapy.crawler, scrapy.settings
+warnings.simplefilter("always")
 settings = {"ADDONS": {"scrapy_norobots.Addon": 500}, "RANDOMIZE_DOWNLOAD_DELAY": False}
 process = scrapy.crawler.CrawlerProcess({**settings, "TELNETCONSOLE_ENABLED": False})
 process.crawl(scrapy.Spider, name="town")
@@ -271,10 +272,10 @@ process.start()
 """
 
 
-def test_a_warning_of_scrapy_about_a_setting_does_not_name_the_plugin() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-c", WARNS], capture_output=True, text=True, check=True, timeout=60
-    )
+def test_a_warning_of_scrapy_about_a_setting_does_not_name_the_plugin(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(WARNS)
+    done = processes.run("script", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     found = re.findall(r"(.*):\d+: ScrapyDeprecationWarning: The RANDOMIZE_DOWNLOAD_DELAY", done.stderr)
     if not found:
         pytest.skip("this version of Scrapy does not warn of RANDOMIZE_DOWNLOAD_DELAY")

@@ -72,7 +72,6 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
             f"{other.url}/back/3",
             "http://127.0.0.1:9/none",
             settings=with_evidence(tmp_path),
-            mode=mode,
         )
     assert len(seen.pages) == 3
     made = {one["url"].rpartition("/")[2]: one for one in decisions(tmp_path)}
@@ -125,7 +124,7 @@ def test_each_answer_and_each_decision_is_recorded(mode: str, tmp_path: Path) ->
 def test_of_a_download_that_is_retried_the_last_answer_is_recorded(tmp_path: Path, mode: str) -> None:
     with Changing(Answer(status=503), Answer(b"again", status=502), Answer(RULES)) as site:
         settings = with_evidence(tmp_path, RETRY_ENABLED=True, NOROBOTS_RETRY_TIMES=2)
-        crawl(f"{site.url}/back/", settings=settings, mode=mode)
+        crawl(f"{site.url}/back/", settings=settings)
     assert kinds(answers(tmp_path)) == [("response", "200")]
     assert agrees(tmp_path)
 
@@ -249,7 +248,7 @@ def test_odd_answers_are_recorded_as_they_came(tmp_path: Path, mode: str) -> Non
     with ExitStack() as stack:
         sites = {name: stack.enter_context(Site(answer)).url for name, answer in ODD_FILES.items()}
         urls = [f"{site}{path}" for site in sites.values() for path in ("/a", "/back/")]
-        crawl(*urls, settings=with_evidence(tmp_path), mode=mode)
+        crawl(*urls, settings=with_evidence(tmp_path))
     first = {one.headers["Norobots-Origin"]: one for one in reversed(answers(tmp_path))}
     for name, answer in ODD_FILES.items():
         stored = first[sites[name]]
@@ -310,7 +309,6 @@ def test_a_decision_says_what_was_checked_and_what_is_sent(tmp_path: Path, mode:
             {"url": f"{proxy.url}/render?2", "meta": {"norobots_url": f"{site.url}/back/"}},
             {"url": f"{proxy.url}/render?3", "meta": {"norobots_url": f"{site.url}/robots.txt"}},
             settings=with_evidence(tmp_path),
-            mode=mode,
         )
     keys = "verdict", "reason", "origin", "requested", "sent_as"
     assert {one["url"]: tuple(one.get(key) for key in keys) for one in decisions(tmp_path)} == {
@@ -328,7 +326,7 @@ def test_names_that_no_host_has_agree(tmp_path: Path, mode: str) -> None:
     with ExitStack() as stack:
         moved = [Answer(status=302, headers={"Location": f"http://{host}/robots.txt"}) for host in hosts]
         urls = [f"{stack.enter_context(Site(answer)).url}/b" for answer in moved]
-        crawl(*urls, *(f"http://{host}/a" for host in hosts), settings=with_evidence(tmp_path), mode=mode)
+        crawl(*urls, *(f"http://{host}/a" for host in hosts), settings=with_evidence(tmp_path))
     assert [one["verdict"] for one in decisions(tmp_path)] == ["unreachable"] * 8
     assert agrees(tmp_path)
 
@@ -393,7 +391,6 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) ->
             spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, NOROBOTS_EVIDENCE_REQUIRED=required, LOG_LEVEL="INFO"),
             arguments={"follow": True, "until": "evidence could not be written"},
-            mode=mode,
         )
     (line,) = seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
     assert seen.stats["finish_reason"] == ("norobots_evidence" if required else "the log has it")
@@ -414,7 +411,6 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
             spider="tests.helpers.spiders.limited.OnASmallDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"until": "evidence could not be written"},
-            mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "File too large")
 
@@ -426,7 +422,6 @@ def test_a_request_after_the_end_of_the_crawl_is_not_lost_in_silence(tmp_path: P
             spider="tests.helpers.spiders.stopping.SendsAtTheEnd",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"last": f"{site.url}/last"},
-            mode=mode,
         )
         assert site.pages()[-1] == "/last"
     assert verdicts(decisions(tmp_path)) == {"a": "allowed"}
@@ -441,7 +436,6 @@ def test_a_disk_that_writes_nothing_does_not_stop_the_crawl(tmp_path: Path, mode
             spider="tests.helpers.spiders.limited.OnASlowDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"queue_max": 240_000, "until": LOST},
-            mode=mode,
         )
     assert len(seen.pages) == 60
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk is too slow, and the queue is full")
@@ -456,7 +450,6 @@ def test_evidence_that_is_not_written_in_time_at_the_end_is_lost(tmp_path: Path,
             spider="tests.helpers.spiders.limited.OnASlowDisk",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
             arguments={"queue_max": 10**6, "until": LOST, "longest_end": 2},
-            mode=mode,
         )
     assert seen.log_lines("ERROR: NOROBOTS_EVIDENCE", LOST, "the disk did not take all of it within 2 s")
     assert seen.stats["norobots/evidence/lost"] > 0
@@ -511,7 +504,7 @@ def test_a_crawl_that_another_component_keeps_from_starting_is_no_problem(tmp_pa
     with Site(RULES) as site:
         crawl(f"{site.url}/a", settings=with_evidence(tmp_path))
     fails = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.NotStarting": 500}}
-    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path, **fails), mode=mode)
+    done = run_crawl("http://127.0.0.1:9/", settings=with_evidence(tmp_path, **fails))
     assert "RuntimeError: not today" in done.stderr
     assert len(files(tmp_path, ".warc.gz")) == 2
     assert agrees(tmp_path)
@@ -526,7 +519,6 @@ def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(
             spider="tests.helpers.spiders.limited.WithoutItsFolder",
             settings=with_evidence(tmp_path / "evidence", LOG_LEVEL="INFO"),
             arguments={"folder": str(tmp_path / "evidence")},
-            mode=mode,
         )
     assert seen.log_lines(
         "ERROR: NOROBOTS_EVIDENCE: evidence could not be written to", "the file was removed"

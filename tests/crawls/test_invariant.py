@@ -120,7 +120,7 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
     (["other robots"], {"only the own robot is asked for": "forbidden by file"}, 41),
     (["purposes"], {"statements are not obeyed": "forbidden by file"}, 54),
     (["by hand"], {"requests that waited in a place pass": "forbidden by file"}, 28),
-    (["early drop", "retries"], {"closed origins drop requests early": "left out"}, 28),
+    (["early drop", "retries"], {"closed origins drop requests early": "left out"}, 9),
 ]
 
 

@@ -224,7 +224,7 @@ def test_a_crawl_with_each_number_at_its_upper_end_obeys_and_saves(mode: str, st
     compressed = Answer(gzip.compress(RULES.encode()), headers={"Content-Encoding": "gzip"})
     with Site(compressed) as site:
         urls = [f"{site.url}/", f"{site.url}/back/"]
-        seen = [crawl(*urls, mode=mode, settings=settings) for _ in range(2)]
+        seen = [crawl(*urls, settings=settings) for _ in range(2)]
     assert [[drop.line for drop in one.drops] for one in seen] == [[2], [2]]
     assert len(site.robots_hits()) == 1
 
@@ -359,7 +359,7 @@ def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path
     assert seen.stats["norobots/store/failures"] == 1
 
 
-def test_a_store_that_is_a_file_of_the_user_is_an_error_and_not_changed(mode: str, tmp_path: Path) -> None:
+def test_a_store_that_is_a_file_of_the_user_is_a_warning_and_not_changed(mode: str, tmp_path: Path) -> None:
     file = tmp_path / "scrapy.cfg"
     file.write_text("[settings]\ndefault = town.settings\n")
     with Site(RULES) as site:
@@ -367,11 +367,9 @@ def test_a_store_that_is_a_file_of_the_user_is_an_error_and_not_changed(mode: st
         seen = crawl(f"{site.url}/", f"{site.url}/back/", settings=settings)
     assert seen.pages == [f"{site.url}/"]
     assert len(seen.drops) == 1
-    [line] = seen.log_lines("ERROR", "NOROBOTS_STORE")
-    assert line.endswith(
-        f"NOROBOTS_STORE sqlite:///{file} cannot be used: {file} is not a SQLite database. "
-        "It was not changed, and the crawl continues without a store"
-    )
+    [line] = seen.log_lines("WARNING", "NOROBOTS_STORE")
+    problem = f"NotAStoreError: {file} is not a SQLite database"
+    assert f"NOROBOTS_STORE sqlite:///{file} failed ({problem}): the crawl continues without" in line
     assert not seen.log_lines("was renamed")
     assert file.read_text() == "[settings]\ndefault = town.settings\n"
     assert list(tmp_path.iterdir()) == [file]

@@ -31,7 +31,6 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
             *(f"{town.url}{path}" for path in ("/", "/a", "/back/1", "/back/2")),
             *(f"{site.url}/" for site in (village, shut)),
             {"url": f"{town.url}/back/3", "meta": {"dont_obey_robotstxt": True}},
-            mode=mode,
             settings=with_report(page, data),
         )
     facts = json.loads(data.read_text())
@@ -166,7 +165,7 @@ def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
     settings = with_report(file, NOROBOTS_DRY_RUN=True)
     with Site(RULES) as site, Site(CLOSED) as shut:
         urls = [f"{site.url}/", f"{site.url}/back/1", f"{site.url}/%62ack/2", f"{shut.url}/"]
-        seen = crawl(*urls, mode=mode, settings=settings)
+        seen = crawl(*urls, settings=settings)
     assert sorted(seen.pages) == sorted(urls)
     assert seen.drops == []
     assert seen.stats["norobots/would_drop"] == 3

@@ -25,7 +25,7 @@ def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
         urls = [site.url + path for path in paths]
         done = run(tmp_path, "robots-check", *urls, mode=mode)
         assert site.pages() == []
-        seen = crawl(*urls, mode=mode)
+        seen = crawl(*urls)
     dropped = {drop.url for drop in seen.drops}
     answers = dict(zip(urls, words(done), strict=True))
     assert dropped == {url for url, word in answers.items() if word == "forbidden"}
@@ -265,7 +265,7 @@ def test_entries_of_a_crawl_are_found(tmp_path: Path, mode: str) -> None:
     value = f"sqlite:///{tmp_path}/robots.sqlite"
     with Site("User-agent: *\nDisallow: /staff/") as site:
         settings = {"ADDONS": {"scrapy_norobots.Addon": 500}, "NOROBOTS_STORE": value}
-        crawl(f"{site.url}/", mode=mode, settings=settings)
+        crawl(f"{site.url}/", settings=settings)
         done = run(
             tmp_path, "robots-check", "--store", value, f"{site.url}/staff/", f"{site.url}/", mode=mode
         )

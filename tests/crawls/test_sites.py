@@ -168,19 +168,6 @@ def test_requests_come_back_after_an_incomplete_robots_txt(mode: str) -> None:
         assert done.pages == [f"{site.url}/1"]
 
 
-def test_a_host_whose_name_does_not_resolve_is_retried_once(mode: str) -> None:
-    if mode == "no reactor":
-        pytest.skip("Scrapy has no setting that replaces the resolver there")
-    is_renamed = hasattr(default_settings, "TWISTED_DNS_RESOLVER")
-    resolver = {
-        "TWISTED_DNS_RESOLVER" if is_renamed else "DNS_RESOLVER": "tests.helpers.components.handlers.NoNames"
-    }
-    done = crawl("http://town.example/", settings={**RETRY, **resolver})
-    assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
-    assert done.stats["robotstxt/request_count"] == 2
-    assert waiting(done) == {"waited": 1, "given_up": 1}
-
-
 def test_filters_apply_to_the_redirects_of_a_request_that_waited(mode: str) -> None:
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         closed.answers["/moved"] = Answer(status=302, headers={"Location": f"{healthy.url}/known"})

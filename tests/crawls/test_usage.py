@@ -11,7 +11,7 @@ import pytest
 from scrapy_norobots import RobotsTxt
 from tests.helpers.judges.evidence import audit, change_decisions, decisions
 from tests.helpers.running.commands import run
-from tests.helpers.running.crawling import ADDON, MODES, Crawl, crawl, run_crawl
+from tests.helpers.running.crawling import ADDON, Crawl, crawl, run_crawl
 from tests.helpers.sites import Answer, Site
 
 RULES = """\
@@ -48,10 +48,10 @@ Disallow: /
 OWN = "User-agent: *\nDisallow: /attic\n"
 
 
-def crawled(rules: Any = RULES, mode: str = MODES[0], **settings: Any) -> tuple[Crawl, dict[str, Any], Site]:
+def crawled(rules: Any = RULES, **settings: Any) -> tuple[Crawl, dict[str, Any], Site]:
     with Site(rules) as site:
         urls = [site.url + path for path in PATHS]
-        seen = crawl(*urls, mode=mode, spider=SPIDER, settings={**USAGE, **settings})
+        seen = crawl(*urls, spider=SPIDER, settings={**USAGE, **settings})
     return seen, {drop.url[len(site.url) :]: drop for drop in seen.drops}, site
 
 
@@ -60,7 +60,7 @@ def lines(notes: Any) -> list[int]:
 
 
 def test_statements_of_robots_txt_are_in_the_meta_of_responses(mode: str) -> None:
-    seen, drops, site = crawled(mode=mode)
+    seen, drops, site = crawled()
     assert site.pages() == ["/", "/diary", "/open"]
     assert list(drops) == ["/attic"]
     assert lines(seen.notes["/"]) == [1, 4]
@@ -100,7 +100,7 @@ def test_statements_of_pages_are_in_the_meta_of_responses(mode: str) -> None:
         "/open": Answer("noai", headers=html),
     }
     with Site(answers=answers) as site:
-        seen = crawl(*(site.url + path for path in PATHS), mode=mode, spider=SPIDER, settings=USAGE)
+        seen = crawl(*(site.url + path for path in PATHS), spider=SPIDER, settings=USAGE)
     found = {path: [(facts["kind"], facts["source"]) for facts in seen.notes[path]["page"]] for path in PATHS}
     assert found == {
         "/": [("tdm-reservation", "meta"), ("noai", "meta")],
@@ -146,7 +146,7 @@ def test_nothing_is_read_by_default() -> None:
 
 
 def test_a_request_is_dropped_if_a_statement_says_no_to_a_purpose(mode: str) -> None:
-    seen, drops, site = crawled(mode=mode, NOROBOTS_USAGE=False, NOROBOTS_PURPOSES=["ai-input", "search"])
+    seen, drops, site = crawled(NOROBOTS_USAGE=False, NOROBOTS_PURPOSES=["ai-input", "search"])
     assert site.pages() == ["/", "/open"]
     assert set(drops) == {"/attic", "/diary"}
     assert (drops["/diary"].type, drops["/diary"].line) == ("RobotsForbidden", 11)

@@ -53,7 +53,6 @@ def crawl_beside_a_slow_host(
         urls += [f"{slow_site.url}{target}" for target in slow] + [f"{site.url}{target}" for target in fast]
         seen = crawl(
             "data:,",
-            mode=mode,
             settings={
                 **ADDON,
                 "CONCURRENT_REQUESTS": 4,
@@ -137,7 +136,6 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
         try:
             first = crawl(
                 "data:,",
-                mode=mode,
                 settings={**settings, "CLOSESPIDER_TIMEOUT": 5},
                 spider="scheduling.Watching",
                 arguments={"then": [f"{site.url}/back/{n}" for n in range(500)], "most_waiting": 300},
@@ -146,7 +144,7 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
             is_over.set()
         assert first.stats["finish_reason"] == "closespider_timeout"
         assert (tmp_path / "norobots.aside").exists()
-        second = crawl("data:,", mode=mode, settings=settings)
+        second = crawl("data:,", settings=settings)
     assert len({drop.url for drop in second.drops}) == len(second.drops) == 500
 
 
@@ -158,6 +156,6 @@ def test_dead_hosts_leave_places_for_others_with_any_download_handler(mode: str)
     with Site(None, answers, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(2, 12)]
         urls.append(f"{site.url_of('127.0.0.1')}/page")
-        seen = crawl(*urls, mode=mode, settings={**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False})
+        seen = crawl(*urls, settings={**ADDON, "CONCURRENT_REQUESTS": 2, "RETRY_ENABLED": False})
     assert waited == [True] * 10
     assert len(seen.pages) == 11

@@ -76,14 +76,14 @@ def write_run(folder: Path, name: str = "town-1") -> Writer:
     return writer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("complete")
     write_run(folder)
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def killed(complete: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(shutil.copytree(complete, tmp_path_factory.mktemp("killed") / "run"))
     path = decisions_file(folder)

@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
@@ -234,33 +233,6 @@ def test_a_lock_is_respected_unless_its_clock_was_wrong(tmp_path: Path, ahead: i
     use(path)
     execute(path, "INSERT INTO locks VALUES (?, 'other', ?)", str(ORIGIN), time.time() + ahead)
     assert using(path, lambda store: store.lock(ORIGIN, 20)).is_held is is_free
-
-
-async def test_an_entry_larger_than_half_the_limit_is_not_saved(tmp_path: Path) -> None:
-    async with opened(tmp_path / "robots.sqlite") as store:
-        assert all(await fill(store, 20))
-        huge = replace(FOUND, body=noise(MAX_BYTES // 2 + 1000))
-        await store.save((huge,), later())
-        assert await store.load(ORIGIN) == ()
-        assert all([await store.load(ORIGIN._replace(port=n)) for n in range(20)])
-        half = replace(FOUND, body=bytes(MAX_BYTES // 2 - 2000))
-        await store.save((half,), later())
-        assert await store.load(ORIGIN) == (half,)
-        assert await store.load(ORIGIN._replace(port=19))  # no more entries than necessary were deleted
-
-
-async def test_a_cancelled_close_still_closes_the_file(tmp_path: Path) -> None:
-    store = SqliteStore(str(tmp_path / "robots.sqlite"), MAX_BYTES)
-    await store.load(ORIGIN)
-    closed_in_vain = threading.Event()
-    slow = asyncio.create_task(store._run(lambda db: closed_in_vain.wait()))
-    await asyncio.sleep(0)
-    with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(store.close(), 0.01)
-    closed_in_vain.set()
-    await slow
-    store._thread.shutdown(wait=True)
-    assert store._connection is None
 
 
 async def origins_in(store: SqliteStore) -> list[Origin]:

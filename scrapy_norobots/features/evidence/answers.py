@@ -97,7 +97,7 @@ class Answer(NamedTuple):
             "WARC-Profile": _NOT_MODIFIED,
             # Replay tools look for a response there, not for another revisit.
             "WARC-Refers-To-Target-URI": uri_of(renewed.url),
-            "WARC-Refers-To-Date": date_of(renewed.first_time or renewed.time),
+            "WARC-Refers-To-Date": date_of(renewed.received or renewed.time),
         }
         return _packed("revisit", response.url, head, b"", {**more, **revisited})
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.crawler import Crawler
-from scrapy.resolver import CachingThreadedResolver
-from twisted.internet.defer import Deferred, fail
-from twisted.internet.error import DNSLookupError
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots.scrapy_api import compat
 
@@ -85,10 +82,3 @@ class NeverEnds:
 def is_no_document(request: Any) -> bool:
     """For scrapy-playwright: return whether the browser must not load a resource."""
     return bool(request.resource_type != "document")
-
-
-class NoNames(CachingThreadedResolver):
-    """A resolver that resolves no name."""
-
-    def getHostByName(self, name: str, timeout: Sequence[int] = ()) -> Deferred[str]:  # noqa: N802  # Twisted's
-        return fail(DNSLookupError(name))

@@ -34,7 +34,7 @@ PAGE = ROOT / "docs" / "fault-table.md"
 COLUMNS = ("robots.txt", "this plugin", "Scrapy's own", "log", "stats")
 # The sections of the page, by what both do.
 SECTIONS = {
-    ("closed", "open"): "Scrapy crawls everything; this plugin nothing",
+    ("closed", "open"): "Scrapy crawls everything; this plugin crawls nothing",
     ("closed", "rules"): "Scrapy obeys an error page or half of a file; this plugin crawls nothing",
     ("rules", "open"): "Scrapy crawls everything; this plugin reads the rules",
     ("open", "rules"): "Scrapy obeys an error page; this plugin crawls everything",
