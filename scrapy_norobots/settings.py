@@ -122,7 +122,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "NOROBOTS_RETRY_CLOSED": Setting(
             2,
             partial(values.whole, "retries", 0, 100),
-            "how many times robots.txt is tried again before the requests that wait are dropped",
+            "how many times robots.txt is tried again, before the waiting requests are dropped",
         ),
         "NOROBOTS_RETRY_CLOSED_MAX": Setting(
             10_000,

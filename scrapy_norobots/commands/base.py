@@ -1,4 +1,4 @@
-"""Common parts of the commands: settings, options, input, output, and their crawl.
+"""Common parts of the commands: settings, options, input, output, progress, and their crawl.
 
 Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
@@ -10,13 +10,15 @@ import asyncio
 import io
 import json
 import os
+import shutil
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 from scrapy import Request, Spider
 from scrapy.commands import ScrapyCommand
@@ -33,6 +35,10 @@ STDIN = "-"
 
 # Colours on a terminal (ECMA-48).
 GREEN, YELLOW, RED, BLUE = "32", "33", "31", "36"
+
+# The time between two updates of the progress, in seconds.
+_INTERVAL = 0.1
+_CLEAR = "\r\x1b[K"
 
 # Settings that override those of the project and the command line: robots.txt is obeyed; the answers come
 # from the site and not from the store of a crawl, for every URL; no request waits for a closed site; nothing
@@ -172,10 +178,14 @@ def display_name(path: str) -> str:
     return "<stdin>" if path == STDIN else path
 
 
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def coloured(text: str, colour: str) -> str:
     """Return a text in a colour, if standard output is a terminal and `NO_COLOR` is not set."""
-    has_colours = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    return f"\x1b[{colour}m{text}\x1b[0m" if has_colours and not os.environ.get("NO_COLOR") else text
+    has_colours = _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    return f"\x1b[{colour}m{text}\x1b[0m" if has_colours else text
 
 
 def span(seconds: float) -> str:
@@ -206,6 +216,28 @@ def write(lines: Iterable[str]) -> None:
         if isinstance(exc, BrokenPipeError):
             raise CommandError from exc
         raise CommandError("standard output", exc.strerror or str(exc)) from exc
+
+
+class Progress:
+    """A few words on standard error, in a line that is overwritten.
+
+    Nothing is shown if `is_wanted` is false or if standard error is not a terminal.
+    """
+
+    def __init__(self, *, is_wanted: bool = True) -> None:
+        self._is_shown = is_wanted and _is_terminal(sys.stderr)
+        self._next = 0.0  # when other words may be shown; 0 if none are
+
+    def show(self, words: str) -> None:
+        if self._is_shown and time.monotonic() >= self._next:
+            columns = shutil.get_terminal_size().columns - 1  # a line that is wrapped could not be cleared
+            print(_CLEAR + words[:columns], end="", file=sys.stderr, flush=True)
+            self._next = time.monotonic() + _INTERVAL
+
+    def clear(self) -> None:
+        if self._next:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
+            self._next = 0.0
 
 
 @contextmanager

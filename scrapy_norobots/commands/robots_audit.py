@@ -20,6 +20,7 @@ from scrapy_norobots.commands.base import (
     RED,
     YELLOW,
     CommandError,
+    Progress,
     RobotsCommand,
     coloured,
     to_json,
@@ -60,7 +61,7 @@ class RobotsAudit(RobotsCommand):
             action="append",
             default=[],
             type=str.lower,
-            help="check that a run has this head, which you kept elsewhere (can be given several times)",
+            help="check that a run has this head, the digest at a log's end (can be given several times)",
         )
 
     def run(self, args: list[str], opts: Namespace) -> None:
@@ -69,18 +70,25 @@ class RobotsAudit(RobotsCommand):
         except ImportError as exc:
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise CommandError(f"robots-audit {problem}") from exc
-        audit = Audit(files_in(args), self._reading, heads=opts.head, body_max=self.config.maxsize)
-        write(self._lines(audit, as_json=opts.json))
+        progress = Progress()
+        maxsize = self.config.maxsize
+        audit = Audit(files_in(args), self._reading, progress.show, heads=opts.head, body_max=maxsize)
+        try:
+            write(self._lines(audit, progress, as_json=opts.json))
+        finally:
+            progress.clear()
 
-    def _lines(self, audit: Audit, *, as_json: bool) -> Iterator[str]:
+    def _lines(self, audit: Audit, progress: Progress, *, as_json: bool) -> Iterator[str]:
         count = 0
         for place, text, is_readable in audit.problems():
             count += 1
+            progress.clear()
             self.exitcode = max(self.exitcode, 1 if is_readable else 2)
             if as_json:
                 yield to_json({"place": place, "problem": text, "readable": is_readable})
             else:
                 yield f"{coloured(printable(place), RED if is_readable else YELLOW)}: {printable(text)}"
+        progress.clear()
         if as_json:
             yield to_json(
                 {

@@ -7,8 +7,10 @@ output has one line per URL and robot, in the order given, while more URLs are r
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 
 from scrapy import Request, signals
@@ -17,17 +19,19 @@ from scrapy.exceptions import UsageError
 
 from scrapy_norobots.commands.base import (
     STDIN,
+    Progress,
     RobotsCommand,
     display_name,
     failures_of,
     read_input,
     run_spider,
 )
-from scrapy_norobots.commands.stream import Get, Load, Stream
+from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
-from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.load.loader import OriginCache, RobotsLoader
+from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
@@ -63,8 +67,9 @@ class RobotsCheck(RobotsCommand):
         source.add_argument(
             "--store",
             metavar="STORE",
-            help="answer from this store, a value of NOROBOTS_STORE, and download nothing",
+            help="answer from this store (written as in NOROBOTS_STORE), and download nothing",
         )
+        parser.add_argument("--compare", action="store_true", help="also show the answer by RFC 9309")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
@@ -76,9 +81,17 @@ class RobotsCheck(RobotsCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         file = b"" if opts.file is None else read_input(opts.file, self.config.maxsize)
-        run_spider(self.crawler_process, partial(self._answer, args, opts, file))
+        # Someone who types URLs needs no progress.
+        progress = Progress(is_wanted=STDIN not in args or not sys.stdin.isatty())
+        progress.show("starting")
+        try:
+            run_spider(self.crawler_process, partial(self._answer, args, opts, progress, file))
+        finally:
+            progress.clear()
 
-    async def _answer(self, args: list[str], opts: Namespace, file: bytes, crawler: Crawler) -> None:
+    async def _answer(
+        self, args: list[str], opts: Namespace, progress: Progress, file: bytes, crawler: Crawler
+    ) -> None:
         """Answer all URLs, by the settings of a crawler. Raises `SettingError` if one is invalid."""
         config = Config.from_settings(crawler.settings)
         robots = opts.robot or [Identity(crawler, config.robot).default]
@@ -95,10 +108,10 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        is_stored = opts.store is not None
-        stream = Stream(crawler, get, load, robots, as_json=opts.json, is_stored=is_stored)
-        await stream.run(args)
-        self.exitcode = stream.status
+        compared = _by_rfc9309(crawler, config) if opts.compare else None
+        answerer = Answerer(robots, opts.json, compared, is_stored=opts.store is not None)
+        await Stream(crawler, get, load, answerer, progress).run(args)
+        self.exitcode = answerer.status
 
 
 def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
@@ -115,3 +128,20 @@ def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
         return access
 
     return load
+
+
+def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:
+    """Return a function that judges the download of an access by RFC 9309."""
+    reader = Reader(crawler, Rfc9309RobotParser, (), multivalue=False)
+    judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)
+    others = OriginCache(memory_max=config.memory_max)
+
+    def compared(access: Access) -> Access:
+        snapshot = access.snapshot
+        other = others.latest(snapshot.origin)
+        if other is None or other.snapshot.time != snapshot.time:
+            other = judge.judge(snapshot)  # which reads nothing yet
+            others.put(snapshot.origin, other)
+        return other
+
+    return compared

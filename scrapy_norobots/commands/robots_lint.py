@@ -2,7 +2,7 @@
 
 The output has a line for each finding, in the form of compilers (``path:line: severity: text [kind]``), then
 a hint if the intention of the author is clear. The last line of each file has the numbers of findings and of
-rules without effect.
+rules without effect, and of those that have none by RFC 9309.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scrapy_norobots.commands.base import (
     RED,
     YELLOW,
     CommandError,
+    Progress,
     RobotsCommand,
     coloured,
     display_name,
@@ -42,6 +43,7 @@ from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.findings import rules_of
+from scrapy_norobots.standard.groups import rules_without_effect
 
 _COLOUR = {Severity.ERROR.value: RED, Severity.WARNING.value: YELLOW, Severity.INFO.value: BLUE}
 
@@ -86,7 +88,10 @@ class RobotsLint(RobotsCommand):
         return snapshot.url, snapshot.body
 
     def _download(self, urls: Iterable[tuple[Origin, str]]) -> dict[tuple[Origin, str] | None, Snapshot]:
+        """Download each URL once."""
+        wanted = set(urls)
         snapshots: dict[tuple[Origin, str] | None, Snapshot] = {}
+        progress = Progress(is_wanted=len(wanted) > 1)
 
         async def fetch_all(crawler: Crawler) -> None:
             fetcher = Fetcher(crawler, Config.from_settings(crawler.settings), Events())
@@ -95,10 +100,12 @@ class RobotsLint(RobotsCommand):
             async def fetch(origin: Origin, url: str) -> None:
                 async with free:
                     snapshots[origin, url] = await fetcher.fetch(origin, Request(url), url=url)
+                progress.show(f"{len(snapshots):,} of {len(wanted):,} files downloaded")
 
-            await asyncio.gather(*starmap(fetch, set(urls)))
+            await asyncio.gather(*starmap(fetch, wanted))
 
         run_spider(self.crawler_process, fetch_all)
+        progress.clear()
         return snapshots
 
 
@@ -113,16 +120,18 @@ def _facts(path: str, body: bytes, *, multivalue: bool) -> dict[str, Any]:
     robots = RobotsTxt.parse(body, multivalue=multivalue)
     findings = sorted((*robots.findings, *malformed_statements(body)), key=lambda found: found.line)
     rules, idle = rules_of(findings, robots.records)
+    later, idle_later = rules_without_effect(body)
     keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
     found = [
         {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
         for finding in findings
     ]
-    return {"path": path, "findings": found, "rules": len(rules), "without_effect": idle}
+    by_rfc = {"rules": len(later), "without_effect": idle_later}
+    return {"path": path, "findings": found, "rules": len(rules), "without_effect": idle, "rfc9309": by_rfc}
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    where, rules = printable(facts["path"]), facts["rules"]
+    where, rules, by_rfc = printable(facts["path"]), facts["rules"], facts["rfc9309"]
     for finding in facts["findings"]:
         severity = coloured(finding["severity"], _COLOUR[finding["severity"]])
         yield f"{where}:{finding['line']}: {severity}: {finding['message']} [{finding['kind']}]"
@@ -131,4 +140,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     counts = Counter(finding["severity"] for finding in facts["findings"])
     found = ", ".join(counted(counts[severity], severity) for severity in _COLOUR if counts[severity])
     effect = f"{len(facts['without_effect'])} of {counted(rules, 'rule')} without effect"
-    yield f"{where}: {found or 'no findings'}; {effect if rules else 'no rules'}"
+    last = f"{where}: {found or 'no findings'}; {effect if rules else 'no rules'}"
+    if idle := by_rfc["without_effect"]:
+        last += f"; by RFC 9309, {len(idle)} of {by_rfc['rules']}"
+    yield last

@@ -1,4 +1,4 @@
-"""``scrapy robots-store URL list|show ORIGIN|forget ORIGIN``: read a store, or delete an entry.
+"""``scrapy robots-store URL list|show ORIGIN|export FOLDER|forget ORIGIN``: read a store, or delete an entry.
 
 Nothing is downloaded. The store must exist: a file that is missing, damaged or of another program is not
 changed.
@@ -11,10 +11,14 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import quote as percent_quote
 
 from scrapy.exceptions import UsageError
 
 from scrapy_norobots.commands.base import (
+    CommandError,
     RobotsCommand,
     failures_of,
     span,
@@ -31,20 +35,25 @@ from scrapy_norobots.standard.lines import to_lines, to_text
 from scrapy_norobots.stores import with_home
 from scrapy_norobots.stores.opening import open_store
 
+INDEX = "index.jsonl"
+
+# How long a host may be in a file name.
+_LONGEST_HOST = 150
+
 # How many arguments each action has.
-_ACTIONS = {"list": 0, "show": 1, "forget": 1}
+_ACTIONS = {"list": 0, "show": 1, "export": 1, "forget": 1}
 
 
 class RobotsStore(RobotsCommand):
-    """List, show or delete the entries of a store.
+    """List, show, export or delete the entries of a store.
 
-    URL is a value of NOROBOTS_STORE. 'list' lists the origins; 'show' prints the entry of an origin; 'forget'
-    deletes it. With --json, 'list' prints whole entries too. Nothing is downloaded. The exit status is 2 if
-    something failed, else 1 if the origin is not in the store, else 0.
+    URL is a value of NOROBOTS_STORE. 'list' lists the origins; 'show' prints the entry of an origin; 'export'
+    writes each robots.txt to a new folder, with an index; 'forget' deletes the entry of an origin. Nothing is
+    downloaded. The exit status is 2 if something failed, else 1 if the origin is not in the store, else 0.
     """
 
     requires_crawler_process = False
-    arguments = "URL list|show ORIGIN|forget ORIGIN"
+    arguments = "URL list|show ORIGIN|export FOLDER|forget ORIGIN"
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
@@ -70,6 +79,7 @@ class RobotsStore(RobotsCommand):
         return self._judge.recall(snapshots, self._now) if snapshots else None
 
     def _facts(self, origin: Origin, access: Access | None) -> dict[str, object]:
+        """Return an entry as data for JSON, without headers and body."""
         if access is None:
             return {"origin": str(origin), "outcome": "unreadable"}
         snapshot = access.snapshot
@@ -84,8 +94,6 @@ class RobotsStore(RobotsCommand):
             "fresh_for": round(access.lifetime, 1),
             "failures": access.snapshots[-1].failures,
             "size": len(snapshot.body),
-            "headers": dict(snapshot.headers),
-            "body": to_text(snapshot.body),
         }
 
     def _times(self, access: Access) -> str:
@@ -108,8 +116,9 @@ class RobotsStore(RobotsCommand):
             self._tell(origin, "not in the store", 1)
             return
         facts, snapshot = self._facts(origin, access), access.snapshot
+        text = to_text(snapshot.body)
         if self._as_json:
-            write([to_json(facts)])
+            write([to_json({**facts, "headers": dict(snapshot.headers), "body": text})])
             return
         when = datetime.fromtimestamp(snapshot.time, timezone.utc).isoformat(timespec="seconds")
         why = ", and ".join(filter(None, (access.detail, access.setting)))
@@ -123,7 +132,22 @@ class RobotsStore(RobotsCommand):
             "size": f"{facts['size']} bytes",
         }
         lines = [f"{printable(name)}: {printable(value)}" for name, value in shown.items()]
-        write([*lines, "", *(printable(line, len(line)) for line in to_lines(to_text(snapshot.body)))])
+        write([*lines, "", *(printable(line, len(line)) for line in to_lines(text))])
+
+    async def _export(self, folder: str) -> None:
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with (path / INDEX).open("x", encoding="ascii", newline="\n") as index:
+                async for origin, snapshots in self._store.items():
+                    access, file = self._recall(snapshots), None
+                    if access is not None and access.rules is not None:
+                        file = file_name(origin)
+                        with (path / file).open("xb") as copy:
+                            copy.write(access.snapshot.body)
+                    index.write(to_json({**self._facts(origin, access), "file": file}) + "\n")
+        except OSError as exc:
+            raise CommandError(str(exc.filename or folder), exc.strerror or str(exc)) from exc
 
     async def _forget(self, url: str) -> None:
         origin, _ = split_url(url)
@@ -134,3 +158,14 @@ class RobotsStore(RobotsCommand):
         facts = {"origin": str(origin), "outcome": what}
         write([to_json(facts) if self._as_json else f"{printable(str(origin))}: {what}"])
         self.exitcode = status
+
+
+def file_name(origin: Origin) -> str:
+    """Return a file name for the robots.txt of an origin, safe on every file system and unique.
+
+    Special characters become ``%XX``. A host that is too long ends in a hash.
+    """
+    host = percent_quote(origin.host, safe="", errors="surrogatepass")
+    if len(host) > _LONGEST_HOST:
+        host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"
+    return f"{origin.scheme}_{host}_{origin.port}.txt"

@@ -1,7 +1,7 @@
 """The answers of ``robots-check``: in the order of the URLs, while more are read.
 
-`Stream` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON. It
-starts the load of an origin that is not in memory when it reads the first of its URLs; at most
+`Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
+`Stream` starts the load of an origin that is not in memory when it reads the first of its URLs; at most
 `CONCURRENT_REQUESTS` loads run at once. A queue has the URLs in their order, each with the access to its
 origin, or the load of it. It is limited, so memory does not grow with the number of URLs. A slow site delays
 the answers after it, but the origins of all URLs in the queue are loaded meanwhile. The event loop never
@@ -17,6 +17,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import product
 from threading import Thread
 from typing import Any, TypeAlias
 
@@ -29,6 +31,7 @@ from scrapy_norobots.commands.base import (
     STDIN,
     YELLOW,
     CommandError,
+    Progress,
     coloured,
     display_name,
     places,
@@ -36,6 +39,7 @@ from scrapy_norobots.commands.base import (
     to_json,
     write,
 )
+from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.question import Question
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import statements_on
@@ -46,8 +50,9 @@ from scrapy_norobots.standard.urls import split
 
 ALLOWED, FORBIDDEN, UNKNOWN = "allowed", "forbidden", "unknown"
 
-# The exit status and the colour of each answer.
-_STATUS = {ALLOWED: (0, GREEN), FORBIDDEN: (1, RED), UNKNOWN: (2, YELLOW)}
+# The exit status for each answer, and its colour.
+_STATUS = {ALLOWED: 0, FORBIDDEN: 1, UNKNOWN: 2}
+_COLOUR = {ALLOWED: GREEN, FORBIDDEN: RED, UNKNOWN: YELLOW}
 
 # URLs that a `Request` does not change. Most are such, and making a `Request` takes as long as all the rest.
 _PLAIN = re.compile(
@@ -91,20 +96,77 @@ def _facts(url: str, word: str, decision: Decision) -> dict[str, Any]:
         "source": decision.source,
         "rule": decision.rule and decision.rule._asdict(),
         "record": record and {"line": record.line, "names": names},
-        **dict.fromkeys(("age", "fresh", "usage")),
+        **dict.fromkeys(("rfc9309", "rfc9309_rule", "differs", "age", "fresh", "usage")),
     }
 
 
 def _line(facts: dict[str, Any]) -> str:
-    word = facts["answer"]
+    word, rule = facts["answer"], facts["rfc9309_rule"]
     robot = f" for {quoted(facts['robot'])}" if facts["robot"] else ""
-    line = f"{coloured(f'{word:<9}', _STATUS[word][1])} {printable(facts['url'])}{robot}: {facts['why']}"
+    line = f"{coloured(f'{word:<9}', _COLOUR[word])} {printable(facts['url'])}{robot}: {facts['why']}"
     if facts["age"] is not None:
         line += f" [{span(facts['age'])} old{'' if facts['fresh'] else ', no longer fresh'}]"
     if facts["usage"]:
         texts = [f"line {one['line']}: {printable(one['text'], 200)}" for one in facts["usage"]]
         line += f" [{'; '.join(texts)}]"
+    if facts["differs"]:
+        why = f"; line {rule['line']}, {quoted(rule['value'])}" if rule else ""
+        line += " " + coloured(f"[RFC 9309 differs: {facts['rfc9309']}{why}]", YELLOW)
+    elif facts["rfc9309"]:
+        line += " [RFC 9309: the same]"
     return line
+
+
+@dataclass
+class Answerer:
+    """Answers questions for a list of robots.
+
+    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
+    accesses come from a store, answers have their age. `status` is the exit status for all answers so far:
+    the highest.
+    """
+
+    robots: Sequence[str | bytes]
+    as_json: bool
+    by_rfc9309: Callable[[Access], Access] | None = None
+    is_stored: bool = False
+    status: int = 0
+
+    async def prepare(self, access: Access) -> None:
+        """Read the file of an access for the robots, in a thread, as it may be large."""
+        both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
+        for each, robot in product(both, self.robots):
+            await asyncio.to_thread(each.prepare, robot)
+
+    def answer(self, url: str, sent: _Address, access: Access) -> str:
+        """Return the answers for a URL and its address."""
+        return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
+
+    def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
+        decision = _decide(question, access)
+        answer = _facts(url, _word(decision, access), decision)
+        answer["usage"] = statements_on(access.rules, question.url, question.robot)
+        if self.is_stored:
+            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
+            answer["fresh"] = access.lifetime > 0
+        if self.by_rfc9309 is not None:
+            access = self.by_rfc9309(access)
+            decision = _decide(question, access)
+            answer["rfc9309"] = _word(decision, access)
+            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
+            answer["differs"] = answer["rfc9309"] != answer["answer"]
+        return answer
+
+    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        decisions = (
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
+        )
+        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
+
+    def _text(self, answers: list[dict[str, Any]]) -> str:
+        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
+        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
 
 def address(url: str) -> _Address | None:
@@ -114,35 +176,37 @@ def address(url: str) -> _Address | None:
     return None if origin is None or target is None else (sent, origin, target)
 
 
+def _decide(question: Question, access: Access) -> Decision:
+    decision = question.forbidden_by(access)
+    return access.decide(question.url, question.robot) if decision is None else decision
+
+
+def _word(decision: Decision, access: Access) -> str:
+    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
+    if not decision and access.temporary and access.rules is None:
+        return UNKNOWN
+    return ALLOWED if decision else FORBIDDEN
+
+
 class Stream:
-    """Answers URLs for a list of robots.
+    """Answers URLs with `answerer`.
 
     `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
-    raises `LookupError` if there is none, and `CommandError` if it fails for all origins. If the accesses
-    come from a store, answers have their age. `status` is the exit status for all answers so far: the
-    highest.
+    raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
     """
 
     def __init__(
-        self,
-        crawler: Crawler,
-        get: Get,
-        load: Load,
-        robots: Sequence[str | bytes],
-        *,
-        as_json: bool,
-        is_stored: bool,
+        self, crawler: Crawler, get: Get, load: Load, answerer: Answerer, progress: Progress
     ) -> None:
-        self.status = 0
         self._get = get
         self._load_access = load
-        self._robots = robots
-        self._as_json = as_json
-        self._is_stored = is_stored
+        self._answerer = answerer
+        self._progress = progress
         self._places = places(crawler)
         self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
         self._room = asyncio.Semaphore(_WINDOW)
         self._loads: dict[Origin, asyncio.Task[Access]] = {}
+        self._written = 0
 
     async def run(self, arguments: Sequence[str]) -> None:
         """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
@@ -169,9 +233,9 @@ class Stream:
         try:
             sent = address(url)
         except ValueError as exc:
-            return self._unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
+            return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if sent is None:
-            return self._unknown(url, Reason.NOT_WEB)
+            return self._answerer.unknown(url, Reason.NOT_WEB)
         origin = sent[1]
         access = self._get(origin) or self._loads.get(origin)
         if access is None:
@@ -184,8 +248,7 @@ class Stream:
         try:
             async with self._places:
                 access = await self._load_access(origin, request)
-            for robot in self._robots:
-                await asyncio.to_thread(access.prepare, robot)  # the file may be large
+            await self._answerer.prepare(access)
             return access
         finally:
             del self._loads[origin]
@@ -197,11 +260,12 @@ class Stream:
             self._room.release()
             if not isinstance(asked, str):
                 url, sent, access = asked
-                if isinstance(access, asyncio.Task) and not access.done():
-                    await self._write(answers)  # the load may take long
+                while isinstance(access, asyncio.Task) and not access.done():
+                    await self._write(answers, awaited=url)
+                    await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) * len(self._robots) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
@@ -209,39 +273,18 @@ class Stream:
         try:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
-            return self._unknown(url, Reason.ERROR, str(exc))
-        questions = [Question(*sent, robot) for robot in self._robots]
-        return self._text([self._answer_for(url, question, loaded) for question in questions])
+            return self._answerer.unknown(url, Reason.ERROR, str(exc))
+        return self._answerer.answer(url, sent, loaded)
 
-    def _answer_for(self, url: str, question: Question, access: Access) -> dict[str, Any]:
-        decision = question.forbidden_by(access)
-        if decision is None:
-            decision = access.decide(question.url, question.robot)
-        word = ALLOWED if decision else FORBIDDEN
-        if not decision and access.temporary and access.rules is None:
-            word = UNKNOWN  # the failure forbids the URL, and not the site
-        answer = _facts(url, word, decision)
-        answer["usage"] = statements_on(access.rules, question.url, question.robot)
-        if self._is_stored:
-            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
-            answer["fresh"] = access.lifetime > 0
-        return answer
-
-    def _unknown(self, url: str, reason: Reason, detail: str = "") -> str:
-        """Return the answers for a URL that cannot be checked, with the reason."""
-        decisions = (
-            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self._robots
-        )
-        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
-
-    def _text(self, answers: list[dict[str, Any]]) -> str:
-        self.status = max(self.status, *[_STATUS[answer["answer"]][0] for answer in answers])
-        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
-
-    async def _write(self, answers: list[str]) -> None:
+    async def _write(self, answers: list[str], awaited: str = "") -> None:
+        """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
+            self._progress.clear()
             await asyncio.to_thread(write, answers)
+            self._written += len(answers)
             answers.clear()
+        left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
+        self._progress.show(f"{counted(self._written, 'answer')}{left}")
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:

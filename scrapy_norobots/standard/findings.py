@@ -107,7 +107,7 @@ KINDS: dict[str, Kind] = {
     "several-names": Kind(_W, "A5", "The whole value is one robot's name, spaces included, and not a list."),
     "wildcard": Kind(_I, "U3", "'*' and '$' are ordinary characters here; patterns are a later extension."),
     "whole-url": Kind(_W, "U4", "A whole URL applies only to its own scheme, host and port."),
-    "foreign-url": Kind(_E, "U4", "Such a URL has no robots.txt, so the line is ignored."),
+    "foreign-url": Kind(_E, "U4", "A URL with this scheme has no robots.txt, so the line is ignored."),
     "relative-path": Kind(_W, "U5", "The path does not start with '/'; it is read as if it did."),
     "unescaped": Kind(
         _W, "U6", "Spaces, control and non-ASCII characters are compared percent-encoded (%XX)."

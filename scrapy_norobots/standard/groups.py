@@ -18,6 +18,8 @@ from scrapy_norobots.standard.lines import (
     Sections,
     has_rule,
     rules_below,
+    sections_of,
+    to_text,
 )
 from scrapy_norobots.standard.names import is_for_all, token_of
 from scrapy_norobots.standard.patterns import Index, pattern_of
@@ -127,6 +129,24 @@ class RawGroup(NamedTuple):
             names.append((lines[place], self.sections.values[place]))
             rules += rules_below(self.sections.below[place], lines[place])
         return Group(names, rules)
+
+
+def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
+    """Return the lines of all rules with a value, and of those among them that have no effect by RFC 9309.
+
+    These are outside of a group, in a group without a name, or have no path (see `pattern_of`).
+    """
+    sections = sections_of(to_text(body))[1]
+    outside = [line for line, value, _ in rules_below(sections.above, 0) if value]
+    rules, idle = list(outside), list(outside)
+    for group in groups_of(sections, None):
+        record = RawGroup(sections, [group]).record()
+        is_named = any(is_for_all(name) or token_of(name) for name in record.names)
+        for rule in filter(lambda rule: rule.value, record.rules):
+            rules.append(rule.line)
+            if not is_named or pattern_of(rule.value, allows=rule.allows) is None:
+                idle.append(rule.line)
+    return rules, idle
 
 
 def find_groups(sections: Sections, token: str) -> RawGroup | None:

@@ -143,7 +143,7 @@ def test_a_crawl_that_cannot_be_set_up_exits_with_2(project: Path, fault: str) -
     assert done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--file", "/dev/null"]])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--compare"], ["--file", "/dev/null"]])
 def test_empty_standard_input_is_not_an_error(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path, "robots-check", *options, "-", stdin="\n \n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -199,12 +199,15 @@ def test_broken_standard_files(tmp_path: Path, line: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def on_terminal(cwd: Path, *arguments: str, **env: str) -> str:
-    """Run a command on a terminal, and return what it wrote."""
+def on_terminal(cwd: Path, *arguments: str, urls: str = os.devnull, answers: str = "", **env: str) -> str:
+    """Run a command on a terminal, and return what it wrote; its answers may go to a file."""
     ours, terminal = pty.openpty()
-    with os.fdopen(terminal, "wb", 0) as theirs, Path(os.devnull).open("rb") as stdin:
+    with contextlib.ExitStack() as files:
+        theirs = files.enter_context(os.fdopen(terminal, "wb", 0))
+        stdout = files.enter_context((cwd / answers).open("wb")) if answers else theirs
+        stdin = files.enter_context((cwd / urls).open("rb"))
         process = processes.Process(
-            "scrapy", *arguments, stdin=stdin, stdout=theirs, stderr=theirs, cwd=cwd, env=environment(**env)
+            "scrapy", *arguments, stdin=stdin, stdout=stdout, stderr=theirs, cwd=cwd, env=environment(**env)
         )
     seen = b""
     with process, contextlib.suppress(OSError):  # on Linux: the other end was closed
@@ -214,19 +217,32 @@ def on_terminal(cwd: Path, *arguments: str, **env: str) -> str:
     return seen.decode()
 
 
-def test_colours_appear_on_terminals_only(tmp_path: Path) -> None:
+def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
-    with Site("User-agent: *\nDisallow: /x") as one, Site(Answer(status=503)) as two:
+    delays = iter([1.5])  # longer than the progress is not shown again
+    slow = Answer("User-agent: *\nDisallow: /x", before=lambda: time.sleep(next(delays, 0)))
+    with Site(slow) as one, Site(Answer(status=503)) as two:
         check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)
+        (tmp_path / "urls").write_text("".join(f"{one.url}/{n}\n" for n in range(5000)))
+        options = ("--file", "robots.txt", "-")
+        bulk = on_terminal(tmp_path, "robots-check", *options, urls="urls", answers="answers")
         plain = on_terminal(tmp_path, *check, NO_COLOR="1")
         no_ansi = on_terminal(tmp_path, *check, TERM="dumb")
+        narrow = on_terminal(tmp_path, *check, COLUMNS="8")
     assert re.findall("\x1b\\[(\\d+)m(\\w+) *\x1b\\[0m", seen) == [
         ("32", "allowed"),
         ("31", "forbidden"),
         ("33", "unknown"),
     ]
-    assert "\x1b" not in plain + no_ansi
+    assert seen.startswith("\r\x1b[Kstarting")  # before the crawl has
+    assert narrow.startswith("\r\x1b[Kstartin\r")
+    assert f"\x1b[K0 answers, 1 site left: {one.url}" in seen
+    assert re.search(r"\x1b\[K[\d,]+ answers", bulk)
+    assert bulk.endswith("\r\x1b[K")
+    assert len((tmp_path / "answers").read_text().splitlines()) == 5000
+    assert "\x1b[3" not in plain + no_ansi
+    assert "\x1b" not in no_ansi
     lint = ("robots-lint", "robots.txt")
     assert ": \x1b[31merror\x1b[0m: " in on_terminal(tmp_path, *lint)
     assert "\x1b" not in on_terminal(tmp_path, *lint, NO_COLOR="1")

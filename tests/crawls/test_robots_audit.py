@@ -21,6 +21,7 @@ from scrapy_norobots.commands.robots_audit import files_in
 from scrapy_norobots.features.evidence.audit import Audit
 from scrapy_norobots.features.evidence.fields import TEXT_MAX, VERSIONS
 from scrapy_norobots.features.evidence.writer import Writer
+from tests.crawls.test_commands import on_terminal
 from tests.helpers.judges.evidence import (
     audit,
     change_decisions,
@@ -196,6 +197,13 @@ def test_the_docs_show_the_real_output(tmp_path: Path) -> None:
     end(writer)
     of_one("/rota", verdict="allowed", reason="no_rule_matches", line=None, rule=None)(folder)
     assert run(tmp_path, "robots-audit", "evidence").stdout == shown
+
+
+def test_a_terminal_shows_the_progress(crawled: Path, tmp_path: Path) -> None:
+    shown = on_terminal(tmp_path, "robots-audit", str(crawled), answers="answers")
+    assert ": all agree" in (tmp_path / "answers").read_text()
+    assert re.match(r"\r\x1b\[K[\w.-]+: \d+% read", shown)
+    assert shown.endswith("\r\x1b[K")
 
 
 # What it must survive

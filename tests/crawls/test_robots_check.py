@@ -131,6 +131,33 @@ def test_check_can_read_a_local_file(tmp_path: Path, path: str) -> None:
     assert (done.returncode, done.stderr, site.hits) == (1, "", [])
 
 
+def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site, Site(Answer(status=403)) as locked, Site(Answer(status=503)) as broken:
+        urls = [site.url + path for path in ("/", "/staff/", "/staff/open", "/x.gif")]
+        urls += [f"{locked.url}/", f"{broken.url}/", "nonsense"]
+        done = run(tmp_path, "robots-check", "--compare", *urls)
+        as_json = run(tmp_path, "robots-check", "--compare", "--json", *urls)
+        only_robots = run(tmp_path, "robots-check", "--compare", f"{broken.url}/robots.txt")
+    same = "[RFC 9309: the same]"
+    assert [line.partition(" [RFC")[1:] for line in done.stdout.splitlines()] == [
+        (" [RFC", same.removeprefix("[RFC")),
+        (" [RFC", same.removeprefix("[RFC")),
+        (" [RFC", " 9309 differs: allowed; line 6, '/staff/open']"),
+        (" [RFC", " 9309 differs: forbidden; line 7, '/*.gif']"),
+        (" [RFC", " 9309 differs: allowed]"),
+        (" [RFC", same.removeprefix("[RFC")),
+        ("", ""),
+    ]
+    facts = list(map(json.loads, as_json.stdout.splitlines()))
+    assert [fact["rfc9309"] for fact in facts] == [
+        "allowed", "forbidden", "allowed", "forbidden", "allowed", "unknown", None,
+    ]  # fmt: skip
+    assert [fact["differs"] for fact in facts] == [False, False, True, True, True, False, None]
+    assert (facts[3]["rule"], facts[3]["rfc9309_rule"]) == (None, {"line": 7, "value": "/*.gif"})
+    assert (done.returncode, as_json.returncode) == (2, 2)
+    assert only_robots.stdout.rstrip().endswith(same)
+
+
 def test_check_writes_json(tmp_path: Path) -> None:
     with Site(ROBOTS) as site:
         done = run(tmp_path, "robots-check", "--json", f"{site.url}/staff/#x", f"{site.url}/", "\u2028")
@@ -147,6 +174,9 @@ def test_check_writes_json(tmp_path: Path) -> None:
         "rule": {"line": 5, "value": "/staff/"},
         "record": record,
         "decided_for": None,
+        "rfc9309": None,
+        "rfc9309_rule": None,
+        "differs": None,
         "age": None,
         "fresh": None,
         "usage": None,
@@ -188,10 +218,10 @@ def test_check_in_a_project_with_the_add_on_and_another_parser(project: Path) ->
         )
     (project / "robots.txt").write_text("User-agent: *\nDisallow: /a*z\n")
     with Site("User-agent: *\nDisallow: /a*z\n") as site:
-        downloaded = run(project, "robots-check", f"{site.url}/abcz")
+        downloaded = run(project, "robots-check", "--compare", f"{site.url}/abcz")
         read = run(project, "robots-check", "--file", "robots.txt", "http://a.example/abcz")
     assert words(downloaded) == words(read) == ["forbidden"]
-    assert "robots.txt as read by ProtegoRobotParser" in downloaded.stdout
+    assert "robots.txt as read by ProtegoRobotParser [RFC 9309: the same]" in downloaded.stdout
     assert site.targets() == ["/robots.txt"]
 
 
@@ -247,10 +277,11 @@ def test_urls_are_checked_with_a_store(tmp_path: Path, store: str, mode: str) ->
 
 def test_answers_in_json_have_the_age_of_an_entry(tmp_path: Path, store: str) -> None:
     urls = [f"{TOWN}/", f"{CITY}/", "http://other.example/"]
-    done = run(tmp_path, "robots-check", "--json", "--store", store, *urls, mode="asyncio")
+    done = run(tmp_path, "robots-check", "--json", "--compare", "--store", store, *urls, mode="asyncio")
     town, city, other = map(json.loads, done.stdout.splitlines())
     assert 3 * HOUR <= town["age"] < 4 * HOUR
     assert (town["fresh"], city["fresh"], other["fresh"]) == (True, False, None)
+    assert (town["rfc9309"], city["rfc9309"], other["rfc9309"]) == ("allowed", "allowed", None)
     assert (other["answer"], other["reason"], other["age"]) == ("unknown", "error", None)
 
 

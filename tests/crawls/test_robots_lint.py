@@ -98,7 +98,19 @@ def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
     assert (done.returncode, with_error.returncode, as_json.returncode) == (2, 2, 2)
     *bad, good = map(json.loads, as_json.stdout.splitlines())
     assert bad[1] == {"path": f"{site.url}/robots.txt", "problem": "answered 404"}
-    assert good == {"path": "good.txt", "findings": [], "rules": 1, "without_effect": []}
+    by_rfc = {"rules": 1, "without_effect": []}
+    assert good == {"path": "good.txt", "findings": [], "rules": 1, "without_effect": [], "rfc9309": by_rfc}
+
+
+def test_lint_says_which_rules_have_no_effect_by_rfc_9309(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(
+        "Disallow: /a\nUser-agent: *\nDisallow: /b\n\nDisallow: /c\nAllow: x\nDisalow /d\n"
+        "User-agent:\nAllow: /\n"
+    )
+    done = run(tmp_path, "robots-lint", "robots.txt")
+    assert done.stdout.splitlines()[-1].endswith("; 3 of 4 rules without effect; by RFC 9309, 3 of 6")
+    facts = json.loads(run(tmp_path, "robots-lint", "--json", "robots.txt").stdout)
+    assert facts["rfc9309"] == {"rules": 6, "without_effect": [1, 6, 9]}
 
 
 def test_lint_writes_json(tmp_path: Path) -> None:

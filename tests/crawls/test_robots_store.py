@@ -1,4 +1,4 @@
-"""``scrapy robots-store``: list, show and delete the entries of a store."""
+"""``scrapy robots-store``: list, show, export and delete the entries of a store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_norobots.commands.robots_store import file_name
+from scrapy_norobots.standard import Origin
 from tests.helpers.running.commands import Done, conversation, run
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.samples.filled_stores import BODY, HOUR, SLOW, TOWN, fill, snapshots
@@ -42,7 +44,7 @@ def test_the_list_follows_the_settings(tmp_path: Path, store: str) -> None:
     assert "https://[::1]:8443: open (error)" in done.stdout
 
 
-def test_list_in_json_has_whole_entries(tmp_path: Path, store: str) -> None:
+def test_list_in_json_has_all_facts(tmp_path: Path, store: str) -> None:
     facts = of(run(tmp_path, "robots-store", "--json", store, "list"))
     village = facts["http://village.example"]
     age, fresh_for, when = village.pop("age"), village.pop("fresh_for"), village.pop("time")
@@ -60,8 +62,6 @@ def test_list_in_json_has_whole_entries(tmp_path: Path, store: str) -> None:
         "error": "",
         "failures": 2,
         "size": len(BODY),
-        "headers": {},
-        "body": BODY.decode("utf-8-sig", "surrogateescape"),
     }
     assert facts["https://[::1]:8443"]["status"] is None
     assert facts["https://[::1]:8443"]["error"] == "TimeoutError: \u2026"
@@ -123,8 +123,46 @@ def test_forgotten_origin_is_deleted(tmp_path: Path, store: str, options: list[s
     assert len(of(run(tmp_path, "robots-store", "--json", store, "list"))) == 3
 
 
+def test_files_are_exported_with_an_index(tmp_path: Path, store: str) -> None:
+    done = run(tmp_path, "robots-store", store, "export", "deep/er")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    folder = tmp_path / "deep" / "er"
+    index = {one["origin"]: one for one in map(json.loads, (folder / "index.jsonl").read_text().splitlines())}
+    assert {origin: one["file"] for origin, one in index.items()} == {
+        "http://town.example": "http_town.example_80.txt",
+        "http://village.example": "http_village.example_80.txt",
+        "http://city.example": None,
+        "https://[::1]:8443": None,
+    }
+    assert index["http://city.example"]["outcome"] == "open (4xx)"
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["http_town.example_80.txt", "http_village.example_80.txt", "index.jsonl"]
+    assert (folder / files[0]).read_bytes() == (folder / files[1]).read_bytes() == BODY
+    again = run(tmp_path, "robots-store", store, "export", "deep/er")
+    assert (again.returncode, again.stderr) == (2, "deep/er/index.jsonl: File exists\n")
+    onto_file = run(tmp_path, "robots-store", store, "export", "deep/er/index.jsonl")
+    assert (onto_file.returncode, onto_file.stderr) == (2, "deep/er/index.jsonl: File exists\n")
+
+
+def test_file_names_are_safe_and_unique() -> None:
+    hosts = [
+        "town.example", "[::1]", "[::11]", "..", "a/../b", "con", "caf\u00e9", "cafe", "a_b", "a%5Fb", "a\\b",
+        "A".lower(), "\ud800", "x" * 150, "x" * 151, "x" * 3000, "x" * 3000 + "y", "\u00e9" * 70,
+    ]  # fmt: skip
+    origins = [
+        Origin(scheme, host, port) for host in hosts for scheme in ("http", "https") for port in (80, 8)
+    ]
+    names = [file_name(origin) for origin in origins]
+    assert len({name.casefold() for name in names}) == len(origins)
+    for name in names:
+        assert len(name) < 255
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789ABCDEF.-_%")
+        assert name.startswith(("http_", "https_"))
+        assert name.endswith(".txt")
+
+
 BAD_INPUT = {
-    "robots-store": "nothing to do: expected URL list|show ORIGIN|forget ORIGIN",
+    "robots-store": "nothing to do: expected URL list|show ORIGIN|export FOLDER|forget ORIGIN",
     "robots-store sqlite:///x": "expected URL list",
     "robots-store sqlite:///x empty": "expected URL list",
     "robots-store sqlite:///x list all": "expected URL list",
@@ -172,17 +210,18 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "damaged": (damaged, "{} is damaged (file is not a database)"),
     "foreign": (foreign, "{} is the database of another program"),
 }
-USES = [
-    "robots-store {} list",
-    "robots-store {} show http://a.example",
-    "robots-store {} forget http://a.example",
-    "robots-check --store {} http://a.example/",
-]
+USES = {
+    "robots-store {} list": "",
+    "robots-store {} show http://a.example": "",
+    "robots-store {} forget http://a.example": "",
+    "robots-store {} export out": "out",
+    "robots-check --store {} http://a.example/": "",
+}
 
 
 @pytest.mark.parametrize(
     ("fault", "line"),
-    [*((fault, USES[0]) for fault in BROKEN), *(("damaged", line) for line in USES)],
+    [*((fault, next(iter(USES))) for fault in BROKEN), *(("damaged", line) for line in USES)],
 )
 def test_unusable_store_is_an_error_and_is_not_changed(tmp_path: Path, fault: str, line: str) -> None:
     make, problem = BROKEN[fault]
@@ -193,7 +232,7 @@ def test_unusable_store_is_an_error_and_is_not_changed(tmp_path: Path, fault: st
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"sqlite:///robots.sqlite: {problem.format(path)}\n"
     assert (path.read_bytes() if path.is_file() else None) == before
-    left = {one.name for one in tmp_path.iterdir()}
+    left = {one.name for one in tmp_path.iterdir()} - {USES[line]}
     assert left == set() if fault == "missing" else {"robots.sqlite"}
 
 

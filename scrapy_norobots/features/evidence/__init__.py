@@ -196,6 +196,7 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
+    """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
         parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],

@@ -79,13 +79,15 @@ class Audit:
         self,
         files: Iterable[Path],
         readings: Readings,
+        on_read: Callable[[str], object] = bool,
         *,
         heads: Collection[str] = (),
         body_max: int = 2 * 1024 * 1024,
     ) -> None:
-        """`heads` were kept elsewhere."""
+        """`on_read` is called for each line, with how much was read; `heads` were kept elsewhere."""
         self._files = files
         self.readings = readings
+        self.on_read = on_read
         self._heads = heads
         self.body_max = body_max
         self.answers = self.not_judged = self.dry_run = 0
@@ -156,17 +158,20 @@ class _Run:
     def _lines(self) -> Iterator[bytes]:
         """Yield the lines with their line feeds; raise `EOFError` if the file ends inside a member."""
         unpacked = gzip.GzipFile(mode="rb", fileobj=self._file)
+        size = os.fstat(self._file.fileno()).st_size
         try:
             while line := unpacked.readline(fields.LINE_MAX):
                 if self._is_closed:
                     raise DamagedError("has a line that follows the closing line")
                 if not line.endswith(b"\n"):
                     raise DamagedError(f"has a line that does not end within {fields.LINE_MAX:,} bytes")
+                self._audit.on_read(f"{self._name}: {self._file.tell() / size:.0%} read")
                 yield line
         except (OSError, zlib.error) as exc:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
 
     def _read_line(self, line: bytes, number: int) -> str:
+        """Return what is wrong with a line, if anything is."""
         about = ""
         try:
             facts = json.loads(line)
@@ -304,6 +309,7 @@ def _head_of(path: Path) -> str:
 
 
 def _difference(stated: Mapping[str, Any], judged: Mapping[str, Any]) -> str:
+    """Return in words in what a line differs from the one that the evidence leads to."""
     keys = [key for key in {**judged, **stated} if repr(stated.get(key)) != repr(judged.get(key))]
     one, other = (", ".join(f"{key} {facts.get(key)!r}" for key in keys) for facts in (stated, judged))
     return f"recorded with {one}; judged with {other}" if keys else "its keys are in another order"

@@ -61,7 +61,7 @@ _QUESTIONS_MAX = 100
 _PATH_LINE = re.compile(r"[ \t]*(?:dis)?allow[ \t]*:[ \t]*(/[^#\s]*)", re.IGNORECASE | re.ASCII)
 
 MISPLACED_MEANING = (
-    "The line does not apply to the robots that it was meant for, because of a User-agent line above it."
+    "A User-agent line above it has an error, so the robots that it was meant for do not obey it."
 )
 
 # Of an origin, how many requests each line has dropped: line 0 is that of a parser that gives no line.

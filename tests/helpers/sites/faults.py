@@ -163,7 +163,7 @@ for name, compress in COMPRESSORS.items():
     sent = compress(LONG)
     answers(name, "rules", "200 OK", sent, said)
     answers(f"incomplete {name}", "closed", "200 OK", sent[: len(sent) * 2 // 3], said)
-    answers(f"not {name}, although Content-Encoding says so", "closed", "200 OK", RULES, said)
+    answers(f"Content-Encoding says {name}, but the body is not", "closed", "200 OK", RULES, said)
     answers(f"{name} in Content-Encoding, empty file", "open", "200 OK", b"", said)
     answers(f"{name}, 10 MB when decompressed", "closed", "200 OK", compress(BOMB), said)
 answers("gzip, no Content-Encoding", "rules", "200 OK", gzip.compress(RULES))
@@ -185,7 +185,7 @@ answers(
     "gzip, then zero bytes and a line end", "rules", "200 OK", MEMBERS + b"\0\0\r\n", "Content-Encoding: gzip"
 )
 answers(
-    "gzip inside gzip, Content-Encoding names one",
+    "compressed twice with gzip, but Content-Encoding says gzip once",
     "rules",
     "200 OK",
     gzip.compress(MEMBERS),
