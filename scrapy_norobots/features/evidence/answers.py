@@ -110,7 +110,6 @@ def judged_of(snapshot: Snapshot) -> bytes | None:
 def _packed(
     kind: str, url: str, head: StatusAndHeaders | None, body: bytes, more: Mapping[str, str | None]
 ) -> bytes:
-    """Return the bytes of a record, without the fields that are None."""
     file = BytesIO()
     writer = WARCWriter(file, gzip=True, warc_version="1.1")
     # WARC 1.1, 5.9: a record with a payload may have its digest; the block of metadata is none.

@@ -191,7 +191,6 @@ def _basis(
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
-    """Return the verdict, the reason and the parsers."""
     access, decision, reason = made.access, made.decision, made.exemption
     verdict, parser = "allowed", None
     if decision is not None:

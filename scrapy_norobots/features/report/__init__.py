@@ -111,7 +111,7 @@ class CrawlReport:
     async def _load(self, event: Load) -> None:
         access, previous = event.access, event.previous
         examine = partial(Examined.of, access, event.robot, self._config.also_robots)
-        # To search 32 KiB for lines without effect can take 0.1 s, as can a hundred questions to readings.
+        # To search 32 KiB for lines without effect can take 0.1 s.
         is_small = len(access.snapshot.body) <= _SMALL
         examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
