@@ -29,10 +29,10 @@ DISALLOW = re.compile(rf"\n[ \t]*disallow[ \t]*:{_VALUE}", re.IGNORECASE | re.AS
 _BLANK = r"[ \t\v\f]*"
 _ODD_BLANKS = " \t\v\f"
 _BLANKS_BETWEEN = re.compile(r"[ \t]+")
-_TYPED_VALUE = r"([^#\n]*[^# \t\v\f\n]|)"
+_TYPED_VALUE = r"([^# \t\v\f\n]*(?:[ \t\v\f]+[^# \t\v\f\n]+)*)"
 _UNTYPED = r"[^ \t\n:#]*[ \t]+(?=[^ \t\n:#]+(?:[ \t][ \t\v\f]*)?(?:[#\n]|\Z))"
 ANY_DISALLOW = re.compile(
-    rf"\n{_BLANK}di(?:ss?all?ow|asllow|sallaw)(?:[^:#\n]*:{_BLANK}|{_UNTYPED}){_TYPED_VALUE}",
+    rf"\n{_BLANK}di(?:sallow:|(?:ss?all?ow|asllow|sallaw)(?:[^:#\n]*:|{_UNTYPED})){_BLANK}{_TYPED_VALUE}",
     re.IGNORECASE | re.ASCII,
 )
 ALLOW = re.compile(rf"\n{_BLANK}allow{_BLANK}:{_BLANK}{_TYPED_VALUE}", re.IGNORECASE | re.ASCII)
@@ -70,10 +70,13 @@ _PAGE = re.compile(r"\s*<(?:!doctype\s+html|html|head|body)(?![^\s/>])", re.IGNO
 
 def encoding_of(body: bytes) -> tuple[str, bool]:
     """Return the encoding of a file, and whether a byte order mark says so (F1)."""
+    first = body[:4]
+    if first.isascii() and b"\0" not in first:  # as in most files
+        return "utf-8", False
     for mark, encoding in _MARKS.items():
         if body.startswith(mark):
             return encoding, True
-    return _WITHOUT_MARK.get(tuple(map(bool, body[:4])), "utf-8"), False
+    return _WITHOUT_MARK.get(tuple(map(bool, first)), "utf-8"), False
 
 
 def to_text(body: bytes | str) -> str:

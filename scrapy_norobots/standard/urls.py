@@ -72,26 +72,16 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
-#: Stands for a site and its origin if none is known: no URL begins so.
-UNKNOWN_SITE: tuple[str, Origin | None] = ("\n", None)
-
-
-def split(url: str, site: tuple[str, Origin | None] = UNKNOWN_SITE) -> tuple[Origin | None, str | None]:
+def split(url: str) -> tuple[Origin | None, str | None]:
     """Split a URL into its origin and its target: path and query, at least ``/`` (U1).
 
     A bare path gives ``(None, target)``. A URL to which no robots.txt applies (U9), because it is neither
     http nor https or has no host, gives ``(None, None)``. Raises `TypeError` if `url` is not a `str`, and
     `ValueError` if it is neither a URL nor a path, or has an invalid port.
-
-    If most URLs are of one `site`, its URL up to the path, and its origin, may be given: it is then faster.
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL must be a str, not {type(url).__name__}")
     if not ("#" in url or "\t" in url or "\n" in url or "\r" in url or url[-1:] <= " "):
-        start, origin = site
-        rest = url.removeprefix(start)
-        if rest != url:
-            return origin, "/" + rest
         end = url.find("/", 8)  # where the path of most URLs begins, after "https://" and a host
         if 0 < end <= _LONGEST_REMEMBERED:
             origin = _origin_of_site(url[:end])

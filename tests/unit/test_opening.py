@@ -110,7 +110,7 @@ def test_no_error_shows_a_password_however_its_url_is_misspelt(value: str) -> No
     pytest.importorskip("redis")
     shown = [without_password(value), str(error("NOROBOTS_STORE", value, ""))]
     shown.append(str(error("NOROBOTS_STORE", value.encode(), "")))
-    for opens in (partial(open_store, value, MAX_BYTES), partial(open_turns, value)):
+    for opens in (partial(open_store, max_bytes=MAX_BYTES), open_turns):
         try:
             opens(value)
         except ValueError as exc:

@@ -43,7 +43,7 @@ def _one_file_for_both_schemes(urls: list[str]) -> None:
         origin, target = split(url)
         return (plain.get(origin.host, origin) if origin else None), target
 
-    question.split = split_carelessly  # type: ignore[assignment,attr-defined]
+    question.split = split_carelessly  # type: ignore[attr-defined]
 
 
 def _each_for_itself(_urls: list[str]) -> None:
