@@ -39,7 +39,7 @@ SECTIONS = {
     ("rules", "open"): "Scrapy crawls everything; this plugin reads the rules",
     ("open", "rules"): "Scrapy obeys an error page; this plugin crawls everything",
 }
-_CODING = re.compile(r"^(not |incomplete |)(gzip|raw deflate|deflate|br|zstd)\b")
+_CODING = re.compile(r"^(not |incomplete |Content-Encoding says |)(gzip|raw deflate|deflate|br|zstd)\b")
 
 
 @dataclass(frozen=True)
