@@ -76,27 +76,29 @@ class PatternSet:
         """
         self._index = index
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
-        self._stars: list[tuple[str, str]] = []  # each with its last part
+        stars: list[str] = []
         for path in special:
             short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
-            part = short.rpartition("*")[2]
             if short[-1:] == "$":
-                self._stars.append((part[:-1], path) if short == path else ("", path))
-            elif part != short:
-                self._stars.append((part, short))
+                stars.append(path)
+            elif "*" in short:
+                stars.append(short)
             else:
                 paths = [*paths, short]
+        # The patterns, by what a target must contain to match them.
+        self._stars: dict[str, list[str]] = {}
+        for path in stars:
+            self._stars.setdefault(_last_part(path), []).append(path)
         self._prefixes = without_longer(sorted(paths))
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
-        starred = "\n".join([path for _, path in self._stars])
-        within = "%" in "".join(self._prefixes) or _IN_ESCAPE.search(starred)
+        within = "%" in "".join(self._prefixes) or _IN_ESCAPE.search("\n".join(stars))
         self._is_plain = not (self._whole_urls or within)
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        count = len(self._prefixes) + 4 * len(self._stars)
+        count = len(self._prefixes) + 4 * sum(map(len, self._stars.values()))
         own = 65 * count + 200 * len(self._whole_urls) + sum(map(len, self._prefixes))
         return own + (self._index.size if self._index else 0)
 
@@ -105,13 +107,16 @@ class PatternSet:
 
         robots.txt itself may always be fetched (2.2.2), so no rule matches it.
         """
-        if self._is_plain and "%" not in target and "/." not in target:
+        if (self._is_plain and "%" not in target and "/." not in target) or (
+            not self._whole_urls and _has_one_form(target)
+        ):
             prefixes = self._prefixes  # the usual case, as in `find` and `_starred`, but without calls
             place = bisect_right(prefixes, target)
             path = prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None
             if path is None:
-                for part, path in self._stars:
-                    if part in target and matches(path, target):
+                for part in self._stars:
+                    if part in target:
+                        path = self._starred(target)
                         break
                 else:
                     return None
@@ -139,9 +144,11 @@ class PatternSet:
         return path
 
     def _starred(self, form: str) -> str | None:
-        for part, path in self._stars:
-            if part in form and matches(path, form):
-                return path
+        for part, paths in self._stars.items():
+            if part in form:
+                for path in paths:
+                    if matches(path, form):
+                        return path
         return None
 
 
@@ -267,12 +274,16 @@ def _octets(path: str) -> str:
     return "*".join(parts)
 
 
+def _has_one_form(target: str) -> bool:
+    return "*" not in target and "$" not in target and is_normal(target)
+
+
 def _forms_of(target: str) -> list[tuple[str, ...]]:
     """Return the forms in which a target is compared: as sent, and with dot segments resolved.
 
     The escapes of ``*`` and ``$`` in a rule stand for these characters (2.2.3), so each form has another one.
     """
-    if "*" not in target and "$" not in target and is_normal(target):  # as most are
+    if _has_one_form(target):
         return [(target,)]
     forms = dict.fromkeys((octets(target), normal(target)))
     return [tuple(dict.fromkeys((form, form.replace("*", "%2A").replace("$", "%24")))) for form in forms]

@@ -140,7 +140,7 @@ class RobotsTxt:
         self._records: dict[Robot, tuple[Record | None, ...]] = {}
         # The last robot that was asked about, as given, and its rules: a crawl has one robot, or a few.
         self._last = _NOBODY
-        # The site of the first question, and its origin: a crawl asks a file about one site.
+        # The site of the last question, and its origin: a crawl asks a file about one site, or a few.
         self._site: tuple[str, Origin | None] = "", None
 
     @classmethod
@@ -211,10 +211,11 @@ class RobotsTxt:
         site, origin = self._site
         rest = url.removeprefix(site) if isinstance(url, str) else url
         if rest == url or "#" in rest or "\t" in rest or "\n" in rest or "\r" in rest or rest[-1:] <= " ":
+            last_origin = origin
             origin, target = split(url)
             if target is None:
                 return True
-            if not site and origin is not None:
+            if origin is not None and origin != last_origin:
                 self._site = f"{origin}/", origin
         else:  # most questions are about one site, and this is what `split` would return
             target = f"/{rest}"
