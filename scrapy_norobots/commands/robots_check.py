@@ -26,7 +26,7 @@ from scrapy_norobots.commands.base import (
     read_input,
     run_spider,
 )
-from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
+from scrapy_norobots.commands.stream import Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
 from scrapy_norobots.load.loader import OriginCache, RobotsLoader
@@ -108,10 +108,18 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        compared = _by_rfc9309(crawler, config) if opts.compare else None
-        answerer = Answerer(robots, opts.json, compared, is_stored=opts.store is not None)
-        await Stream(crawler, get, load, answerer, progress).run(args)
-        self.exitcode = answerer.status
+        stream = Stream(
+            crawler,
+            get,
+            load,
+            robots,
+            progress,
+            as_json=opts.json,
+            by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
+            is_stored=opts.store is not None,
+        )
+        await stream.run(args)
+        self.exitcode = stream.status
 
 
 def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:

@@ -1,6 +1,5 @@
 """The answers of ``robots-check``: in the order of the URLs, while more are read.
 
-`Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
 `Stream` starts the load of an origin that is not in memory when it reads the first of its URLs; at most
 `CONCURRENT_REQUESTS` loads run at once. A queue has the URLs in their order, each with the access to its
 origin, or the load of it. It is limited, so memory does not grow with the number of URLs. A slow site delays
@@ -17,7 +16,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from itertools import product
 from threading import Thread
 from typing import Any, TypeAlias
@@ -117,58 +115,6 @@ def _line(facts: dict[str, Any]) -> str:
     return line
 
 
-@dataclass
-class Answerer:
-    """Answers questions for a list of robots.
-
-    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
-    accesses come from a store, answers have their age. `status` is the exit status for all answers so far:
-    the highest.
-    """
-
-    robots: Sequence[str | bytes]
-    as_json: bool
-    by_rfc9309: Callable[[Access], Access] | None = None
-    is_stored: bool = False
-    status: int = 0
-
-    async def prepare(self, access: Access) -> None:
-        """Read the file of an access for the robots, in a thread, as it may be large."""
-        both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
-        for each, robot in product(both, self.robots):
-            await asyncio.to_thread(each.prepare, robot)
-
-    def answer(self, url: str, sent: _Address, access: Access) -> str:
-        """Return the answers for a URL and its address."""
-        return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
-
-    def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
-        decision = _decide(question, access)
-        answer = _facts(url, _word(decision, access), decision)
-        answer["usage"] = statements_on(access.rules, question.url, question.robot)
-        if self.is_stored:
-            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
-            answer["fresh"] = access.lifetime > 0
-        if self.by_rfc9309 is not None:
-            access = self.by_rfc9309(access)
-            decision = _decide(question, access)
-            answer["rfc9309"] = _word(decision, access)
-            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
-            answer["differs"] = answer["rfc9309"] != answer["answer"]
-        return answer
-
-    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
-        """Return the answers for a URL that cannot be checked, with the reason."""
-        decisions = (
-            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
-        )
-        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
-
-    def _text(self, answers: list[dict[str, Any]]) -> str:
-        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
-        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
-
-
 def address(url: str) -> _Address | None:
     """Return the address of a URL; None if no robots.txt applies to it. Raises `ValueError` if invalid."""
     sent = url if _PLAIN.fullmatch(url) else Request(url).url
@@ -176,37 +122,47 @@ def address(url: str) -> _Address | None:
     return None if origin is None or target is None else (sent, origin, target)
 
 
-def _decide(question: Question, access: Access) -> Decision:
+def _decide(question: Question, access: Access) -> tuple[str, Decision]:
+    """Return the answer in one word, ``unknown`` if a temporary failure forbids the URL, and why."""
     decision = question.forbidden_by(access)
-    return access.decide(question.url, question.robot) if decision is None else decision
-
-
-def _word(decision: Decision, access: Access) -> str:
-    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
-    if not decision and access.temporary and access.rules is None:
-        return UNKNOWN
-    return ALLOWED if decision else FORBIDDEN
+    if decision is None:
+        return ALLOWED, access.decide(question.url, question.robot)
+    return UNKNOWN if access.temporary and access.rules is None else FORBIDDEN, decision
 
 
 class Stream:
-    """Answers URLs with `answerer`.
+    """Answers URLs for a list of robots.
 
     `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
-    raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
+    raises `LookupError` if there is none, and `CommandError` if it fails for all origins. `by_rfc9309`
+    returns the access by RFC 9309 for the same download, if answers are to be compared. If the accesses come
+    from a store, answers have their age. `status` is the exit status for all answers so far: the highest.
     """
 
     def __init__(
-        self, crawler: Crawler, get: Get, load: Load, answerer: Answerer, progress: Progress
+        self,
+        crawler: Crawler,
+        get: Get,
+        load: Load,
+        robots: Sequence[str | bytes],
+        progress: Progress,
+        *,
+        as_json: bool,
+        by_rfc9309: Callable[[Access], Access] | None = None,
+        is_stored: bool = False,
     ) -> None:
         self._get = get
         self._load_access = load
-        self._answerer = answerer
+        self._robots = robots
         self._progress = progress
+        self._as_json = as_json
+        self._by_rfc9309 = by_rfc9309
+        self._is_stored = is_stored
+        self.status = self._written = 0
         self._places = places(crawler)
         self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
         self._room = asyncio.Semaphore(_WINDOW)
         self._loads: dict[Origin, asyncio.Task[Access]] = {}
-        self._written = 0
 
     async def run(self, arguments: Sequence[str]) -> None:
         """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
@@ -233,9 +189,9 @@ class Stream:
         try:
             sent = address(url)
         except ValueError as exc:
-            return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
+            return self._unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if sent is None:
-            return self._answerer.unknown(url, Reason.NOT_WEB)
+            return self._unknown(url, Reason.NOT_WEB)
         origin = sent[1]
         access = self._get(origin) or self._loads.get(origin)
         if access is None:
@@ -248,7 +204,9 @@ class Stream:
         try:
             async with self._places:
                 access = await self._load_access(origin, request)
-            await self._answerer.prepare(access)
+            both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
+            for each, robot in product(both, self._robots):
+                await asyncio.to_thread(each.prepare, robot)  # the file may be large
             return access
         finally:
             del self._loads[origin]
@@ -265,7 +223,7 @@ class Stream:
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self._robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
@@ -273,8 +231,31 @@ class Stream:
         try:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
-            return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        return self._answerer.answer(url, sent, loaded)
+            return self._unknown(url, Reason.ERROR, str(exc))
+        return self._text([self._judge(url, Question(*sent, robot), loaded) for robot in self._robots])
+
+    def _judge(self, url: str, question: Question, access: Access) -> dict[str, Any]:
+        answer = _facts(url, *_decide(question, access))
+        answer["usage"] = statements_on(access.rules, question.url, question.robot)
+        if self._is_stored:
+            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
+            answer["fresh"] = access.lifetime > 0
+        if self._by_rfc9309 is not None:
+            answer["rfc9309"], decision = _decide(question, self._by_rfc9309(access))
+            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
+            answer["differs"] = answer["rfc9309"] != answer["answer"]
+        return answer
+
+    def _unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        decisions = (
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self._robots
+        )
+        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
+
+    def _text(self, answers: list[dict[str, Any]]) -> str:
+        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
+        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
 
     async def _write(self, answers: list[str], awaited: str = "") -> None:
         """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from twisted.internet.defer import Deferred
 
     from scrapy_norobots.features.evidence.answers import Answer
     from scrapy_norobots.rules.snapshot import Snapshot
@@ -72,8 +71,7 @@ class Evidence:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._is_required = evidence.required
-        self._closing: Deferred[None] | None = None
+        self._config = evidence
         self._has_logged_loss = False
         self._log = crawl_log(crawler, logger)
         self._folder = expand("NOROBOTS_EVIDENCE", evidence.folder, crawler.spider, events.started)
@@ -100,7 +98,6 @@ class Evidence:
             )
         )
         events.exempt.connect(self._exempt)
-        self._has_allowed = evidence.allowed
         if evidence.allowed:
             events.passed.connect(
                 lambda request, question, access: self._put(
@@ -128,7 +125,7 @@ class Evidence:
             self._put(self._answers.Answer.of(snapshot, fields.STORE))
 
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
-        if self._has_allowed or reason is None:
+        if self._config.allowed or reason is None:
             self._put(fields.Made(time.time(), url, robot, request.url, exemption=reason))
 
     def _put(self, record: Answer | fields.Made) -> None:
@@ -151,11 +148,11 @@ class Evidence:
             printable(self._folder),
             self._writer.error or cause,
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
-            if self._is_required
+            if self._config.required
             else "the crawl continues, and its evidence is incomplete",
         )
-        if self._is_required and not compat.is_closing(self._crawler):
-            self._closing = compat.close_spider(self._crawler, "norobots_evidence")
+        if self._config.required and not compat.is_closing(self._crawler):
+            self._closing = compat.close_spider(self._crawler, "norobots_evidence")  # kept until it ends
 
     async def _close(self) -> None:
         """Wait until all is written, without blocking the event loop."""

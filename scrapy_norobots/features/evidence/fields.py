@@ -25,7 +25,7 @@ import scrapy
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
-from scrapy_norobots.standard import Decision, Origin, Reason
+from scrapy_norobots.standard import Decision, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
 if TYPE_CHECKING:
@@ -145,65 +145,49 @@ class Made(NamedTuple):
 def decision_line(made: Made) -> bytes:
     """Return the line of a decision."""
     access, decision, url = made.access, made.decision, _shown(made.url)
+    snapshot = None if access is None else access.snapshot
     robot = made.robot if isinstance(made.robot, str) else made.robot.decode("utf-8", "surrogateescape")
-    origin, robots_time, digest = None, 0.0, None
-    if access is not None:
-        origin, robots_time = access.snapshot.origin, access.snapshot.time
-        digest = None if access.rules is None else digest_of(access.snapshot.body)
     more = {
         "requested": _shown(made.requested),
         "sent_as": None if decision is None else _shown(decision.url),
         "decided_for": None if decision is None else decision.decided_for,
         "usage": None if access is None else statements_on(access.rules, made.url, made.robot),
     }
-    # The clock may have been set back since the download, or that of another process may be ahead.
-    facts: dict[str, Any] = {"time": date_of(max(made.time, robots_time)), "url": url}
-    facts |= {name: value for name, value in more.items() if value not in (None, "", url)}
-    line, rule = (None, "") if decision is None or decision.rule is None else decision.rule
-    of_rule = line, None if line is None else rule[:TEXT_MAX]
-    return line_of(facts)[:-2] + _basis(
-        robot[:TEXT_MAX], origin, robots_time, digest, of_rule, _judgement(made)
-    )
-
-
-@lru_cache(maxsize=1_000)  # one answer decides about many pages
-def _basis(
-    robot: str,
-    origin: Origin | None,
-    robots_time: float,
-    digest: str | None,
-    rule: tuple[int | None, str | None],
-    judgement: tuple[str, str, str | None],
-) -> bytes:
-    """Return the end of a line, which decisions on many pages share."""
+    verdict, reason, parser = _judgement(made)
+    line, rule = (None, None) if decision is None or decision.rule is None else decision.rule
     facts = {
-        "verdict": judgement[0],
-        "robot": robot,
-        "origin": None if origin is None else str(origin)[:TEXT_MAX],
-        "reason": judgement[1],
-        "line": rule[0],
-        "rule": rule[1],
-        "robots_digest": digest,
-        "robots_time": None if origin is None else date_of(robots_time),
-        "parser": judgement[2],
+        # The clock may have been set back since the download, or that of another process may be ahead.
+        "time": date_of(max(made.time, 0.0 if snapshot is None else snapshot.time)),
+        "url": url,
+        **{name: value for name, value in more.items() if value not in (None, "", url)},
+        "verdict": verdict,
+        "robot": robot[:TEXT_MAX],
+        "origin": None if snapshot is None else str(snapshot.origin)[:TEXT_MAX],
+        "reason": reason,
+        "line": line,
+        "rule": None if rule is None else rule[:TEXT_MAX],
+        "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
+        "robots_time": None if snapshot is None else date_of(snapshot.time),
+        "parser": parser,
     }
-    return b", " + line_of(facts)[1:]
+    return line_of(facts)
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
-    access, decision, reason = made.access, made.decision, made.exemption
-    verdict, parser = "allowed", None
+    """Return the verdict, the reason and the parser of a decision."""
+    access, decision, exemption = made.access, made.decision, made.exemption
     if decision is not None:
-        verdict, reason = UNREACHABLE, decision.reason
-        if reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
-            verdict, parser = decision.verdict.value, decision.parser or StrictRobotParser.__name__
-    elif access is not None and access.rules is not None:
-        reason, parser = Reason.NO_RULE_MATCHES, ", ".join(parser_names(access.rules))
-    elif access is not None:
-        reason = Reason.ERROR if access.snapshot.status is None else Reason.STATUS
-    elif reason is None:
-        return OVERRIDDEN, "dont_obey_robotstxt", None
-    return verdict, reason.name.lower(), parser
+        reason = decision.reason.name.lower()
+        if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
+            return decision.verdict.value, reason, decision.parser or StrictRobotParser.__name__
+        return UNREACHABLE, reason, None
+    if access is None:
+        if exemption is None:
+            return OVERRIDDEN, "dont_obey_robotstxt", None
+        return "allowed", exemption.name.lower(), None
+    if access.rules is None:
+        return "allowed", "error" if access.snapshot.status is None else "status", None
+    return "allowed", "no_rule_matches", ", ".join(parser_names(access.rules))
 
 
 def _shown(url: str) -> str:
