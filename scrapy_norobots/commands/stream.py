@@ -65,10 +65,9 @@ _NAME_LENGTH_MAX = 200
 _WINDOW = 10_000
 _BATCH = 500
 
-# How many bytes a line can have, how many of a longer one are shown, and how many are read at a time.
+# How many bytes a line can have, which is also how many are read at a time, and what is shown of longer ones.
 LINE_MAX = 64 * 1024
 _SHOWN = 200
-_READ_SIZE = 64 * 1024
 # What stands before the beginning of a line that is too long.
 TOO_LONG = f"more than {LINE_MAX:,} bytes: "
 
@@ -303,7 +302,7 @@ async def _read_stdin() -> bytes:
     def read() -> None:
         try:
             # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
-            future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
+            future.set_result(os.read(sys.stdin.fileno(), LINE_MAX))
         except OSError as exc:
             future.set_exception(CommandError(display_name(STDIN), exc.strerror or str(exc)))
 

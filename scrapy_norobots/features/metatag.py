@@ -12,29 +12,25 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from lxml import etree
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots import values
 from scrapy_norobots.checks import check_components, enabled_keys
+from scrapy_norobots.events import Events
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import crawl_log
-from scrapy_norobots.settings import Section, setting
+from scrapy_norobots.settings import Config, Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.meta import RobotsMeta
-
-if TYPE_CHECKING:
-    from lxml import etree
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.events import Events
-    from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
 

@@ -8,21 +8,16 @@ sent, because their user wants to see what the site sends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from scrapy_norobots.events import Events
-
-if TYPE_CHECKING:
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.settings import Config
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.settings import Config
 
 # A request with one of these headers asks for more, or less, than a whole file from a cache.
 _SPECIAL_HEADERS = (
@@ -40,11 +35,11 @@ _SPECIAL_HEADERS = (
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Answer the requests of a crawl for robots.txt."""
-
-    def asked(request: Request) -> Callable[[Access], Response | None] | None:
-        return partial(answer, crawler, request) if can_be_answered(request, crawler.spider) else None
-
-    events.asked.connect(asked)
+    events.asked.connect(
+        lambda request: (
+            partial(answer, crawler, request) if can_be_answered(request, crawler.spider) else None
+        )
+    )
 
 
 def can_be_answered(request: Request, spider: Spider | None) -> bool:

@@ -15,34 +15,28 @@ import re
 import socket
 import time
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
+from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import crawl_log, spider_name
 from scrapy_norobots.settings import Config, Section, error, setting
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.values import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_norobots.features.evidence.answers import Answer
-    from scrapy_norobots.rules.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 

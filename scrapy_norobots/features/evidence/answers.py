@@ -39,10 +39,6 @@ _OTHER_NAMES = {
 _LINE_BREAK = re.compile(rb"[\r\n]+")
 
 
-class DamagedError(Exception):
-    """A file, or a record, cannot be read."""
-
-
 class Answer(NamedTuple):
     """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
 
@@ -65,10 +61,14 @@ class Answer(NamedTuple):
             name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
             for name, value in snapshot.headers.items()
         }
-        response = Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body)
-        error = snapshot.error if snapshot.status is None else None
-        judged = judged_of(snapshot)
-        return cls(snapshot.origin, response, snapshot.time, judged, note=note, error=error)
+        return cls(
+            snapshot.origin,
+            Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body),
+            snapshot.time,
+            judged_of(snapshot),
+            note=note,
+            error=snapshot.error if snapshot.status is None else None,
+        )
 
     def packed(self) -> bytes:
         """Return the bytes of a record: its kind is one of those above."""
@@ -141,14 +141,10 @@ class Stored(NamedTuple):
 
 
 def read_record(member: bytes, body_max: int) -> Stored:
-    """Read the record of a gzip member, whose body may have `body_max` bytes; or raise `DamagedError`."""
-    try:
-        return _stored(member, body_max)
-    except Exception as exc:  # warcio may raise anything for what is not a record
-        raise DamagedError(f"its record cannot be read: {exc or type(exc).__name__}") from exc
+    """Read the record of a gzip member, whose body may have `body_max` bytes.
 
-
-def _stored(member: bytes, body_max: int) -> Stored:
+    Raises any exception for what is not a record, as warcio does.
+    """
     size_max = body_max + fields.HEADERS_MAX
     data = gzip.GzipFile(fileobj=BytesIO(member)).read(size_max + 1)
     if len(data) > size_max:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.answers import DamagedError, Stored, read_record
+from scrapy_norobots.features.evidence.answers import Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
 from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.question import Question
@@ -41,7 +41,7 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE answers (
-    origin TEXT, date TEXT, status TEXT, digest TEXT, PRIMARY KEY (origin, date)
+    origin TEXT, date TEXT, status INTEGER, digest TEXT, PRIMARY KEY (origin, date)
 ) WITHOUT ROWID;
 CREATE TABLE bodies (digest TEXT PRIMARY KEY, body BLOB);
 """
@@ -53,6 +53,10 @@ _FIND = (
 # Returns what reads files as the parsers of a crawl do. Raises `LookupError` if a parser is unknown or cannot
 # be used.
 Readings: TypeAlias = Callable[[Settings], Callable[[bytes], Rules]]
+
+
+class DamagedError(Exception):
+    """A file cannot be read."""
 
 
 class MismatchError(Exception):
@@ -176,7 +180,7 @@ class _Run:
         try:
             facts = json.loads(line)
             if "opens" in facts or self._settings is None:
-                self._open(facts, number)
+                self._open(facts)
             elif "record" in facts:
                 self._record(line, facts)
             elif "closes" in facts:
@@ -191,8 +195,8 @@ class _Run:
             raise DamagedError(f"{text}; the rest was not read") from exc
         return ""
 
-    def _open(self, facts: Mapping[str, Any], number: int) -> None:
-        if number != 1 or "opens" not in facts:
+    def _open(self, facts: Mapping[str, Any]) -> None:
+        if self._settings is not None or "opens" not in facts:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
             self._settings = settings = Settings(**facts["settings"])
@@ -220,9 +224,11 @@ class _Run:
         is_changed = fields.record_line(member) != line
         problem = "the record was changed or removed, or this line was changed" if is_changed else ""
         try:
-            self._add(read_record(member, self._audit.body_max))
-        except DamagedError as exc:
-            problem = problem or str(exc)
+            stored = read_record(member, self._audit.body_max)
+        except Exception as exc:  # of any kind
+            problem = problem or f"its record cannot be read: {exc or type(exc).__name__}"
+        else:
+            self._add(stored)
         if problem:
             raise MismatchError(f"{place}: {problem}")
 
@@ -236,10 +242,8 @@ class _Run:
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
         if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
-            # A 304 renews a file. SQLite has no numbers as large as a status may be.
-            number = 200 if stored.fields["WARC-Type"] == "revisit" else status
-            row = origin, date, None if number is None else str(number), digest
-            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
+            known = 200 if stored.fields["WARC-Type"] == "revisit" else status  # a 304 renews a file
+            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", (origin, date, known, digest))
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> None:
         self._is_closed, lost = True, int(facts["lost"])
@@ -294,8 +298,7 @@ class _Run:
         if found is None:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
         status, body = found
-        number = None if status is None else int(status)
-        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, number, body=body or b""))
+        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, status, body=body or b""))
         self._accesses.put(origin, access)
         return access
 

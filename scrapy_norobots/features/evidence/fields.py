@@ -18,18 +18,16 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import distributions, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import scrapy
+from scrapy.robotstxt import RobotParser
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
 from scrapy_norobots.standard import Decision, Reason
 from scrapy_norobots.standard.urls import percent_encode
-
-if TYPE_CHECKING:
-    from scrapy.robotstxt import RobotParser
 
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 

@@ -114,7 +114,13 @@ class Writer:
             self._warc.close()
             self._json.close()
         except Exception as exc:  # a full disk; and a bug must not pass in silence either
-            self._fail(exc)
+            self.error = exc
+            self._queue.clear()
+            for file in (self._warc, self._json):
+                with suppress(OSError, ValueError), file:  # a ValueError if it is closed, and thus whole
+                    file.truncate(file.complete)
+            if isinstance(exc, FileNotFoundError):  # what was written is gone
+                self.answers = self.decisions = 0
 
     def _empty_queue(self) -> None:
         while self._queue:
@@ -144,15 +150,6 @@ class Writer:
         self.decisions += sum(line.startswith(b'{"time"') for line in self._lines)
         self._members.clear()
         self._lines.clear()
-
-    def _fail(self, exc: Exception) -> None:
-        self.error = exc
-        self._queue.clear()
-        for file in (self._warc, self._json):
-            with suppress(OSError, ValueError), file:  # a ValueError if it is closed, and thus whole
-                file.truncate(file.complete)
-        if isinstance(exc, FileNotFoundError):  # what was written is gone
-            self.answers = self.decisions = 0
 
 
 def _size_of(record: answers.Answer | fields.Made) -> int:

@@ -15,8 +15,9 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
@@ -26,9 +27,6 @@ from scrapy_norobots.standard.lines import is_user_agent, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, Record
 from scrapy_norobots.standard.urls import percent_encode
-
-if TYPE_CHECKING:
-    from scrapy_norobots.rules.access import Access
 
 # How many characters of a file are examined: at most about 0.1 s of work, for any content.
 _EXAMINED_MAX = 32 * 1024
@@ -99,7 +97,7 @@ class Examined:
         """Examine the first 32 KiB of the file of an origin, for the robots of a crawl."""
         robots = strict_reading(access.rules)
         if robots is None:
-            return NOTHING
+            return cls()
         # No character has more than four bytes.
         start = to_text(access.snapshot.body[: 4 * _EXAMINED_MAX + 4])
         lines = _lines(start[:_EXAMINED_MAX])
@@ -135,9 +133,6 @@ class Examined:
         said = f"{lost} {'line' if lost == 1 else 'lines'}{why} ({details})"
         listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
         return cls(lost, listed, said, frozenset(marks))
-
-
-NOTHING = Examined()
 
 
 def _record_for(robots: RobotsTxt, robot: str | bytes) -> Record | None:

@@ -242,16 +242,15 @@ class UsageStatements:
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
         self.purposes = purposes
         self._found: list[Found] = []
-        # By product token, the numbers of the groups with statements that name it; None: all robots.
+        # By product token, the numbers of the groups that name it; None: all robots.
         self._groups: defaultdict[str | None, set[int]] = defaultdict(set)
         text = to_text(body)
         if any(kind in text.lower() for kind in _KINDS) and not is_html(text):
             sections = sections_of(text)[1]
             numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
             self._found = list(_statements(sections, numbers))
-            stating = {found.group for found in self._found}
-            for name, number in zip(sections.values if stating else (), numbers, strict=False):
-                self._groups[None if is_for_all(name) else token_of(name)] |= {number} & stating
+            for name, number in zip(sections.values, numbers, strict=True):
+                self._groups[None if is_for_all(name) else token_of(name)].add(number)
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
         self.size = 500 + 500 * len(self._groups) + values
