@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RerpRobotParser, RobotParser
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.commands.base import (
     GREEN,
@@ -26,7 +27,7 @@ from scrapy_norobots.commands.base import (
     to_json,
     write,
 )
-from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings, path_of
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings
 from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser, Rules, StrictRobotParser
@@ -117,20 +118,19 @@ class RobotsAudit(RobotsCommand):
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
         named = (*self.config.also_obey, *filter(None, [self.config.parser]))
-        known = {path_of(parser): parser for parser in (*_PARSERS, *named)}
+        known = {global_object_name(parser): parser for parser in (*_PARSERS, *named)}
         for path in settings.parsers:
             if path not in known:
                 raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
         crawler = self.crawler_process.create_crawler(Spider)  # type: ignore[union-attr]  # it is not run
         first, *also = [known[path] for path in settings.parsers]
-        purposes = settings.purposes
         return Reader(
             crawler,
             first,
             also,
             multivalue=settings.multivalue,
             also_robots=settings.also_robots,
-            statements=UsageConfig(purposes is not None, tuple(purposes or ())).reader(),
+            statements=UsageConfig(settings.purposes is not None, tuple(settings.purposes or ())).reader(),
         ).read
 
 

@@ -23,6 +23,7 @@ from scrapy_norobots.commands.base import (
     RobotsCommand,
     display_name,
     failures_of,
+    places,
     read_input,
     run_spider,
 )
@@ -108,16 +109,9 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        stream = Stream(
-            crawler,
-            get,
-            load,
-            robots,
-            progress,
-            as_json=opts.json,
-            by_rfc9309=_by_rfc9309(crawler, config) if opts.compare else None,
-            is_stored=opts.store is not None,
-        )
+        compared = _by_rfc9309(crawler, config) if opts.compare else None
+        is_stored = opts.store is not None
+        stream = Stream(get, load, robots, progress, places(crawler), opts.json, compared, is_stored)
         await stream.run(args)
         self.exitcode = stream.status
 

@@ -16,12 +16,12 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from itertools import product
 from threading import Thread
 from typing import Any, TypeAlias
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.base import (
     GREEN,
@@ -32,7 +32,6 @@ from scrapy_norobots.commands.base import (
     Progress,
     coloured,
     display_name,
-    places,
     span,
     to_json,
     write,
@@ -129,39 +128,30 @@ def _decide(question: Question, access: Access) -> tuple[str, Decision]:
     return UNKNOWN if access.temporary and access.rules is None else FORBIDDEN, decision
 
 
+@dataclass
 class Stream:
     """Answers URLs for a list of robots.
 
     `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
     raises `LookupError` if there is none, and `CommandError` if it fails for all origins. `by_rfc9309`
     returns the access by RFC 9309 for the same download, if answers are to be compared. If the accesses come
-    from a store, answers have their age. `status` is the exit status for all answers so far: the highest.
+    from a store, answers have their age. At most as many loads run as there are `places`. `status` is the
+    exit status for all answers so far: the highest.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        get: Get,
-        load: Load,
-        robots: Sequence[str | bytes],
-        progress: Progress,
-        *,
-        as_json: bool,
-        by_rfc9309: Callable[[Access], Access] | None = None,
-        is_stored: bool = False,
-    ) -> None:
-        self._get = get
-        self._load_access = load
-        self._robots = robots
-        self._progress = progress
-        self._as_json = as_json
-        self._by_rfc9309 = by_rfc9309
-        self._is_stored = is_stored
-        self.status = self._written = 0
-        self._places = places(crawler)
-        self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
-        self._room = asyncio.Semaphore(_WINDOW)
-        self._loads: dict[Origin, asyncio.Task[Access]] = {}
+    get: Get
+    load: Load
+    robots: Sequence[str | bytes]
+    progress: Progress
+    places: asyncio.Semaphore
+    as_json: bool
+    by_rfc9309: Callable[[Access], Access] | None = None
+    is_stored: bool = False
+    status: int = 0
+    _written: int = 0
+    _queue: asyncio.Queue[str | _Asked | None] = field(default_factory=asyncio.Queue)  # None is the end
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_WINDOW))
+    _loads: dict[Origin, asyncio.Task[Access]] = field(default_factory=dict)
 
     async def run(self, arguments: Sequence[str]) -> None:
         """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
@@ -192,7 +182,7 @@ class Stream:
         if sent is None:
             return self._unknown(url, Reason.NOT_WEB)
         origin = sent[1]
-        access = self._get(origin) or self._loads.get(origin)
+        access = self.get(origin) or self._loads.get(origin)
         if access is None:
             access = self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
             # The first exception ends the command, and asyncio need not log the others.
@@ -201,10 +191,10 @@ class Stream:
 
     async def _load(self, origin: Origin, request: Request) -> Access:
         try:
-            async with self._places:
-                access = await self._load_access(origin, request)
-            both = [access] if self._by_rfc9309 is None else [access, self._by_rfc9309(access)]
-            for each, robot in product(both, self._robots):
+            async with self.places:
+                access = await self.load(origin, request)
+            both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
+            for each, robot in product(both, self.robots):
                 await asyncio.to_thread(each.prepare, robot)  # the file may be large
             return access
         finally:
@@ -222,7 +212,7 @@ class Stream:
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) * len(self._robots) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self.robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
@@ -231,16 +221,16 @@ class Stream:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
             return self._unknown(url, Reason.ERROR, str(exc))
-        return self._text([self._judge(url, Question(*sent, robot), loaded) for robot in self._robots])
+        return self._text([self._judge(url, Question(*sent, robot), loaded) for robot in self.robots])
 
     def _judge(self, url: str, question: Question, access: Access) -> dict[str, Any]:
         answer = _facts(url, *_decide(question, access))
         answer["usage"] = statements_on(access.rules, question.url, question.robot)
-        if self._is_stored:
+        if self.is_stored:
             answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
             answer["fresh"] = access.lifetime > 0
-        if self._by_rfc9309 is not None:
-            answer["rfc9309"], decision = _decide(question, self._by_rfc9309(access))
+        if self.by_rfc9309 is not None:
+            answer["rfc9309"], decision = _decide(question, self.by_rfc9309(access))
             answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
             answer["differs"] = answer["rfc9309"] != answer["answer"]
         return answer
@@ -248,23 +238,23 @@ class Stream:
     def _unknown(self, url: str, reason: Reason, detail: str = "") -> str:
         """Return the answers for a URL that cannot be checked, with the reason."""
         decisions = (
-            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self._robots
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
         )
         return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
 
     def _text(self, answers: list[dict[str, Any]]) -> str:
         self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
-        return "\n".join([to_json(one) if self._as_json else _line(one) for one in answers])
+        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
     async def _write(self, answers: list[str], awaited: str = "") -> None:
         """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
-            self._progress.clear()
+            self.progress.clear()
             await asyncio.to_thread(write, answers)
             self._written += len(answers)
             answers.clear()
         left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
-        self._progress.show(f"{counted(self._written, 'answer')}{left}")
+        self.progress.show(f"{counted(self._written, 'answer')}{left}")
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:

@@ -122,9 +122,7 @@ class RobotsMetaMiddleware:
         if page is None or each is None:
             return True
         assert response.request is not None  # the engine sets it
-        which = type(each).__name__
         if isinstance(each, Request):
-            which = without_userinfo(str(each))
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
             is_obeyed = self._config.obey in (True, "nofollow") and not each.meta.get("dont_obey_robotstxt")
         else:
@@ -133,9 +131,16 @@ class RobotsMetaMiddleware:
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)
-        verb = "would be dropped" if self._config.dry_run else "dropped"
-        term, shown = stat.rpartition("/")[2], printable(without_userinfo(response.url))
-        self._log(logging.DEBUG, "%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, shown)
+        self._log(
+            logging.DEBUG,
+            "%s %s by %s: %s (%s of %s)",
+            kind,
+            "would be dropped" if self._config.dry_run else "dropped",
+            stat.rpartition("/")[2],
+            without_userinfo(str(each)) if isinstance(each, Request) else type(each).__name__,
+            source,
+            printable(without_userinfo(response.url)),
+        )
         return self._config.dry_run
 
 

@@ -63,11 +63,11 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     Raises `ValueError` if ``NOROBOTS_CRAWL_DELAY_SHARED`` is true and the store is not in Redis.
     """
     is_shared = read(crawler.settings, "NOROBOTS_CRAWL_DELAY_SHARED")
-    if is_shared and not config.crawl_delay_max:
-        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
         fleet = FleetTurns(crawler, config.store) if is_shared else None
         SlotDelays(crawler, events, config.crawl_delay_max, fleet)
+    elif is_shared:
+        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
 
 
 class SlotDelays:

@@ -25,10 +25,10 @@ from pathlib import Path
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
@@ -70,8 +70,7 @@ class Evidence:
         self._log = crawl_log(crawler, logger)
         self._folder = expand("NOROBOTS_EVIDENCE", evidence.folder, crawler.spider, events.started)
         try:
-            from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
-            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
+            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # needs an extra
 
             self._writer = Writer(Path(self._folder), _run_name(crawler), _settings(config, evidence))
         except ImportError as exc:
@@ -79,7 +78,6 @@ class Evidence:
             raise error("NOROBOTS_EVIDENCE", evidence.folder, problem) from exc
         except (OSError, ValueError) as exc:  # a ValueError for a null character
             raise error("NOROBOTS_EVIDENCE", evidence.folder, f"cannot be written: {exc}") from exc
-        self._answers = answers
         crawler.signals.connect(self._close, signals.spider_closed)
         # Another component may still keep the crawl from starting, and then no signal says so.
         weakref.finalize(self, self._writer.end, _LONGEST_EXIT)
@@ -103,26 +101,26 @@ class Evidence:
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
     ) -> None:
         if snapshot is None:
-            self._put(self._answers.Answer(origin, response, time.time(), note=fields.REDIRECT))
+            self._put(fields.Answer(origin, response, time.time(), note=fields.REDIRECT))
             return
         is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
         renewed = previous if is_renewal else None
-        judged = self._answers.judged_of(renewed or snapshot)
-        self._put(self._answers.Answer(origin, response, snapshot.time, judged, renewed))
+        judged = fields.judged_of(renewed or snapshot)
+        self._put(fields.Answer(origin, response, snapshot.time, judged, renewed))
 
     def _downloaded(self, snapshot: Snapshot) -> None:
         if snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Answer.of(snapshot))
+            self._put(fields.Answer.of(snapshot))
 
     def _recalled(self, snapshots: Sequence[Snapshot]) -> None:
         for snapshot in snapshots:
-            self._put(self._answers.Answer.of(snapshot, fields.STORE))
+            self._put(fields.Answer.of(snapshot, fields.STORE))
 
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
         if self._config.allowed or reason is None:
             self._put(fields.Made(time.time(), url, robot, request.url, exemption=reason))
 
-    def _put(self, record: Answer | fields.Made) -> None:
+    def _put(self, record: fields.Answer | fields.Made) -> None:
         self._writer.put(record)
         self._check_loss()
 
@@ -190,7 +188,7 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
     """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
-        parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        parsers=[global_object_name(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
         multivalue=config.multivalue,
         dry_run=config.dry_run,
         also_robots=list(config.also_robots),

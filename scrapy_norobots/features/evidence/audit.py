@@ -41,7 +41,7 @@ _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE answers (
-    origin TEXT, date TEXT, status INTEGER, digest TEXT, PRIMARY KEY (origin, date)
+    origin TEXT, date TEXT, status TEXT, digest TEXT, PRIMARY KEY (origin, date)
 ) WITHOUT ROWID;
 CREATE TABLE bodies (digest TEXT PRIMARY KEY, body BLOB);
 """
@@ -221,8 +221,8 @@ class _Run:
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
-        is_changed = fields.record_line(member) != line
-        problem = "the record was changed or removed, or this line was changed" if is_changed else ""
+        is_same = fields.record_line(member) == line
+        problem = "" if is_same else "the record was changed or removed, or this line was changed"
         try:
             stored = read_record(member, self._audit.body_max)
         except Exception as exc:  # of any kind
@@ -242,8 +242,10 @@ class _Run:
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
         if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
-            known = 200 if stored.fields["WARC-Type"] == "revisit" else status  # a 304 renews a file
-            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", (origin, date, known, digest))
+            # A 304 renews a file. SQLite has no numbers as large as a status may be.
+            number = 200 if stored.fields["WARC-Type"] == "revisit" else status
+            row = origin, date, None if number is None else str(number), digest
+            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> None:
         self._is_closed, lost = True, int(facts["lost"])
@@ -297,8 +299,8 @@ class _Run:
         found = self._answers.execute(_FIND, (fields.uri_of(str(origin)), when)).fetchone()
         if found is None:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
-        status, body = found
-        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, status, body=body or b""))
+        status = None if found[0] is None else int(found[0])
+        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, status, body=found[1] or b""))
         self._accesses.put(origin, access)
         return access
 

@@ -21,12 +21,13 @@ from importlib.metadata import distributions, version
 from typing import Any, NamedTuple
 
 import scrapy
-from scrapy.robotstxt import RobotParser
+from scrapy.http import Response
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
-from scrapy_norobots.standard import Decision, Reason
+from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.urls import percent_encode
 
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
@@ -80,11 +81,6 @@ class Settings:
     robot: str | None = None
 
 
-def path_of(parser: type[RobotParser]) -> str:
-    """Return the import path of a parser."""
-    return f"{parser.__module__}.{parser.__qualname__}"
-
-
 def line_of(facts: Mapping[str, Any]) -> bytes:
     """Return a line of the file of lines."""
     return json.dumps(facts).encode() + b"\n"
@@ -122,6 +118,43 @@ def date_of(time: float) -> str:
 def time_of(date: str) -> float:
     """Return the seconds since the epoch of a date; raise `ValueError` if it is none, else `TypeError`."""
     return datetime.fromisoformat(f"{date[:-1]}+00:00").timestamp()
+
+
+def judged_of(snapshot: Snapshot) -> bytes | None:
+    """Return the body of a snapshot if pages are judged by it."""
+    return snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
+
+
+class Answer(NamedTuple):
+    """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
+
+    `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
+    `note` says that it is a copy from a store, or a redirect that was followed, which decides nothing.
+    """
+
+    origin: Origin
+    response: Response
+    time: float
+    judged: bytes | None = None
+    renewed: Snapshot | None = None
+    note: str | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, note: str | None = None) -> Answer:
+        """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
+        headers = {
+            name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
+            for name, value in snapshot.headers.items()
+        }
+        return cls(
+            snapshot.origin,
+            Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body),
+            snapshot.time,
+            judged_of(snapshot),
+            note=note,
+            error=snapshot.error if snapshot.status is None else None,
+        )
 
 
 class Made(NamedTuple):

@@ -53,7 +53,7 @@ class Writer:
     ) -> None:
         """Open the files and start the thread; records that wait may take `queue_max` bytes."""
         self.error: Exception | None = None
-        self._queue: deque[answers.Answer | fields.Made] = deque()
+        self._queue: deque[fields.Answer | fields.Made] = deque()
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
@@ -82,7 +82,7 @@ class Writer:
             return self._refused
         return self._offered - self.answers - self.decisions
 
-    def put(self, record: answers.Answer | fields.Made) -> None:
+    def put(self, record: fields.Answer | fields.Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
         self._offered += 1
@@ -129,7 +129,7 @@ class Writer:
             if isinstance(record, fields.Made):
                 self._lines.append(fields.decision_line(record))
             else:
-                self._members.append(record.packed())
+                self._members.append(answers.packed(record))
                 self._lines.append(fields.record_line(self._members[-1]))
         self._flush()
 
@@ -152,7 +152,7 @@ class Writer:
         self._lines.clear()
 
 
-def _size_of(record: answers.Answer | fields.Made) -> int:
+def _size_of(record: fields.Answer | fields.Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
     if isinstance(record, fields.Made):
         return 500 + sys.getsizeof(record.url) + sys.getsizeof(record.requested)

@@ -35,7 +35,7 @@ from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Core, Events, Load, Origins
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
-from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
+from scrapy_norobots.features.report.listing import TYPOS, Examined, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
@@ -199,13 +199,10 @@ class CrawlReport:
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         self._stop_saying()
-        listings: list[Listing] = []
-        if self._files:
-            # The files of most interest, while they are in memory.
-            origins = self._counters.of_most_interest()
-            accesses = list(filter(None, map(all_origins.latest, origins)))
-            work = partial(list_files, accesses, robot, self._counters.drops())
-            listings = await compat.in_thread(self._thread, work)
+        # The files of most interest that are in memory; none without a report.
+        accesses = list(filter(None, map(all_origins.latest, self._counters.of_most_interest())))
+        work = partial(list_files, accesses, robot, self._counters.drops())
+        listings = await compat.in_thread(self._thread, work)
         self._thread.shutdown(wait=False)
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from scrapy_norobots.rules.access import Access
-from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -189,8 +189,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
         if len(access.snapshot.body) > room:
             continue  # there would be no room for its listing
-        assert access.rules is not None
-        listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
+        listing = _list_file(access, robot, drops.get(str(access.snapshot.origin), {}))
         text = json.dumps(listing)
         size = len(text) + 5 * sum(map(text.count, "<>&"))  # which are escaped in the page
         if size <= room:
@@ -199,8 +198,8 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     return listings
 
 
-def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
-    snapshot = access.snapshot
+def _list_file(access: Access, robot: str | bytes, drops: Drops) -> Listing:
+    snapshot, rules = access.snapshot, access.rules
     all_lines = _lines(to_text(snapshot.body))
     lines, more = all_lines[:_LINES_MAX], len(all_lines[_LINES_MAX:])
     listing = Listing(

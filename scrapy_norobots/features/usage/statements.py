@@ -15,6 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -248,8 +249,13 @@ class UsageStatements:
         if any(kind in text.lower() for kind in _KINDS) and not is_html(text):
             sections = sections_of(text)[1]
             numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
-            self._found = list(_statements(sections, numbers))
-            for name, number in zip(sections.values, numbers, strict=True):
+            self._found = list(islice(_statements(sections, numbers), MOST + 1))
+            if len(self._found) > MOST:
+                unread = replace(
+                    self._found[-1].statement, value=None, problem=UNREAD, place=OUTSIDE, path=""
+                )
+                self._found[-1] = Found(unread, None, "")
+            for name, number in zip(sections.values, numbers, strict=True) if self._found else ():
                 self._groups[None if is_for_all(name) else token_of(name)].add(number)
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
@@ -316,7 +322,7 @@ class UsageStatements:
 
 def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
     """Yield the statements of a file, given the number of the group of each section."""
-    line = count = 0
+    line = 0
     for below, group in zip((sections.above, *sections.below), (None, *numbers), strict=True):
         line += group is not None  # the User-agent line above it
         blank = BLANK_LINE.search(below)
@@ -326,11 +332,6 @@ def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
             end = match.start() + 1
             is_after_blank = blank is not None and blank.start() < match.start()
             place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
-            count += 1
-            if count > MOST:
-                text, kind = match[0].strip()[:200], match[1].lower()
-                yield Found(Statement(kind, ROBOTS_TXT, text, None, UNREAD, line, OUTSIDE), None, "")
-                return
             yield _statement(match, line, place, group)
         line += below.count("\n", end)
 
