@@ -1,8 +1,7 @@
 """``scrapy robots-audit FOLDER...``: check whether the evidence of crawls supports every decision in it.
 
-It reads the files that `NOROBOTS_EVIDENCE` writes, and makes each decision again from the stored robots.txt
-files. Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of
-answers and decisions.
+Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of answers and
+decisions.
 """
 
 from __future__ import annotations
@@ -137,8 +136,7 @@ class RobotsAudit(RobotsCommand):
 def files_in(names: Iterable[str]) -> set[Path]:
     """Return the evidence files in folders and their subfolders, each once.
 
-    Raises `CommandError` for what is not a folder with evidence, for a folder that cannot be read, and for a
-    link to a folder, which may lead anywhere.
+    Raises `CommandError` for a folder that has none or cannot be read, and for a link, which leads anywhere.
     """
     found: set[Path] = set()
 

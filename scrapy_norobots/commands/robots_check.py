@@ -1,8 +1,6 @@
 """``scrapy robots-check URL...``: check whether URLs may be crawled, and why.
 
-The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded. The
-output has one line per URL and robot, in the order given, while more URLs are read: ``allowed``,
-``forbidden``, or ``unknown`` if there is no answer.
+The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded.
 """
 
 from __future__ import annotations

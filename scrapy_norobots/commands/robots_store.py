@@ -161,10 +161,7 @@ class RobotsStore(RobotsCommand):
 
 
 def file_name(origin: Origin) -> str:
-    """Return a file name for the robots.txt of an origin, safe on every file system and unique.
-
-    Special characters become ``%XX``. A host that is too long ends in a hash.
-    """
+    """Return a unique file name for the robots.txt of an origin, safe on every file system."""
     host = percent_quote(origin.host, safe="", errors="surrogatepass")
     if len(host) > _LONGEST_HOST:
         host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"

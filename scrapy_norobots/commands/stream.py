@@ -154,10 +154,7 @@ class Stream:
     _loads: dict[Origin, asyncio.Task[Access]] = field(default_factory=dict)
 
     async def run(self, arguments: Sequence[str]) -> None:
-        """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
-
-        Raises `CommandError` if they cannot be read, or if a load or the output fails.
-        """
+        """Answer all URLs. Raises `CommandError` if they cannot be read, or if a load or the output fails."""
         reading = asyncio.ensure_future(self._read_all(arguments))
         reading.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
@@ -258,11 +255,10 @@ class Stream:
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
-    """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
+    """Yield the URLs of a command: the arguments, and in place of ``-``, the lines of standard input.
 
-    They are the arguments. In place of ``-``, they are the lines of standard input: a batch has those that
-    can be read without waiting. So a program can write a URL, read the answer and write the next URL. Raises
-    `CommandError` if the input cannot be read.
+    A batch has those that can be read without waiting, so a program can write a URL, read the answer and
+    write the next URL. Blank lines are skipped. Raises `CommandError` if the input cannot be read.
     """
     for argument in arguments:
         if argument != STDIN:

@@ -1,8 +1,7 @@
 """Decide whether forbidden requests can be dropped when they are scheduled, before they are in a queue.
 
-This must make no difference to the crawl, and must drop nothing that would be allowed later. So requests are
-dropped there only if no other component can change a request on its way to the middleware, and if only
-Scrapy's own components see what the middleware raises.
+This must make no difference to the crawl, and must drop nothing that would be allowed later. So no other
+component may change a request on its way to the middleware, and only Scrapy's own may see what that raises.
 """
 
 from __future__ import annotations

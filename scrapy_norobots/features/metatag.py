@@ -69,10 +69,6 @@ class RobotsMetaMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Read the settings.
-
-        Raises `NotConfigured` if `NOROBOTS_META` is false, `ValueError` if a setting is invalid.
-        """
         self._config = MetaConfig.from_settings(crawler.settings)
         if not self._config.obey:
             raise NotConfigured
@@ -147,9 +143,7 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    More than 1,000 META tags mean NOINDEX and NOFOLLOW: to read them all would block the crawl, and to skip
-    some could allow what they forbid. So does a page with META tags that the HTML parser did not read to its
-    end.
+    If not all META tags can be read (1,000 are, so as not to block the crawl), that means NOINDEX, NOFOLLOW.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     tags: list[tuple[str, str]] = []
@@ -168,8 +162,7 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
 def _is_cut_off(root: etree._Element) -> bool:
     """Return whether the parser stopped within the page, as libxml2 does below about 2,000 open elements.
 
-    Newer versions do so without an exception, and report only a fatal error. Some older ones report one for a
-    page without elements too.
+    It reports only a fatal error. Some versions report one for a page without elements too.
     """
     parser = root.getroottree().parser
     return len(root) > 0 and parser is not None and bool(parser.error_log.filter_from_fatals())

@@ -45,8 +45,7 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
 def can_be_answered(request: Request, spider: Spider | None) -> bool:
     """Return whether a snapshot can answer a request for a robots.txt: a plain GET by the spider itself.
 
-    A request is the spider's own if its callback is. In ``scrapy fetch`` and ``view`` the callback is a
-    method of the command, in the shell a method of a `Deferred`.
+    A request is the spider's own if its callback is; that of ``scrapy fetch``, ``view`` or ``shell`` is not.
     """
     return (
         (request.callback is None or getattr(request.callback, "__self__", None) is spider)
@@ -60,10 +59,7 @@ def can_be_answered(request: Request, spider: Spider | None) -> bool:
 
 
 def answer(crawler: Crawler, request: Request, access: Access) -> Response | None:
-    """Return the downloaded file as the response to a request.
-
-    Returns None if the site sent no file to this crawl; the request is then sent to the site.
-    """
+    """Return the downloaded file as the response to a request; None if the site sent none to this crawl."""
     snapshot = access.snapshot
     if access.rules is None or access.stale or not snapshot.received:
         return None

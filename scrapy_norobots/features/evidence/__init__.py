@@ -3,8 +3,7 @@
 `Evidence` runs on the event loop, and puts records into a queue; nothing in the crawl waits for the disk. A
 thread (`writer`) writes them: answers to requests for robots.txt as WARC records (`answers`), decisions as
 lines of JSON (`fields`, which has what all others need to know about the files). `audit` makes every decision
-of a run again. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is
-closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
+of a run again.
 """
 
 from __future__ import annotations

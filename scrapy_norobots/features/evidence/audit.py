@@ -2,10 +2,8 @@
 
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
-time. The file of this answer, read by the parsers of the crawl, or its status, judged by the policy of the
-crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, `robot`
-and `requested`. Overridden requests cannot be judged, nor can texts that are cut. Whoever changes evidence
-can compute all digests anew, unless the head of the run was kept elsewhere.
+time. This answer, judged as in the crawl, must lead to the same line, byte by byte. So each key of a decision
+is checked except `time`, `robot` and `requested`. Overridden requests cannot be judged, nor can cut texts.
 """
 
 from __future__ import annotations

@@ -65,8 +65,7 @@ VERSIONS = {
 class Settings:
     """The settings of a crawl that its decisions depend on, and what judged; the opening line has them.
 
-    `parsers` has the import path of each parser. `purposes` is None if statements about use are not read,
-    `allowed` whether decisions to allow a request are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if
+    `parsers` are import paths. `purposes` is None if statements about use are not read. `robot` is None if
     decisions are made by the header of each request.
     """
 

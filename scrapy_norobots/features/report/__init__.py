@@ -2,10 +2,8 @@
 
 `CrawlReport` logs and counts each origin that is loaded, and each request that is dropped, in bounded memory
 (`counters`). At the end, `listing` lists robots.txt files, `counters` makes plain data of all, and `page`
-renders it. A failure here does not affect the crawl: a path that cannot be written is found before the first
-request, and a file that cannot be written at the end is an ERROR in the log. A file is written to a temporary
-file and then moved to its path, so that readers never see half a report. It never replaces the report of a
-crawl that ran at the same time.
+renders it. A path that cannot be written is found before the first request; a file that cannot be written at
+the end is an ERROR in the log. Readers never see half a report.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Totals are exact. The `rows_max` most interesting origins have a row of their own, and the first 5,000 causes
 of drops are counted one by one. `facts_of` makes plain data of the counts: the JSON report has exactly this
-data, and the page and the log are made from it. Text from sites is escaped in it with `printable`, so that it
-is safe on a terminal. This module reads no clock.
+data, and the page and the log are made from it. Text from sites is escaped in it, safe for a terminal.
 """
 
 from __future__ import annotations
@@ -212,10 +211,7 @@ class Counters:
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> dict[str, Any]:
-    """Return the report of a crawl as plain data, with the listings of robots.txt files.
-
-    `crawl` describes the crawl: generator, spider, times, and so on.
-    """
+    """Return the report as plain data; `crawl` has the spider, times and so on, `files` the listings."""
     lost = "would have been dropped" if crawl.get("dry_run") else "dropped"
     rows = [_row(origin, row) for origin, row in counters.rows.items()]
     origins = counters.outcomes.total()

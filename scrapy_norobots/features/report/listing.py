@@ -83,8 +83,7 @@ class Examined:
     """What was found in a file.
 
     `lines` is how many lines have no effect, or none for the robots they were meant for, `kinds` lists the
-    kinds of findings, and `text` says both for the log, with a message for each kind.
-    `marks` are of `TYPOS` and `PATTERNS`.
+    kinds of findings, and `text` says both for the log. `marks` are of `TYPOS` and `PATTERNS`.
     """
 
     lines: int = 0

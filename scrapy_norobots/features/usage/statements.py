@@ -1,8 +1,7 @@
 """Read statements about the use of pages: one of them, or all of a robots.txt, and decide by them.
 
-The words for uses are those of `NOROBOTS_PURPOSES`, and what each vocabulary calls the same uses. The docs
-have these tables too. Any text is accepted, and none raises an exception. A statement of more than 1,000
-characters is not read; it is taken as a no to every use, because it could be one.
+Any text is accepted, and none raises an exception. A statement of more than 1,000 characters is not read; it
+is taken as a no to every use, because it could be one.
 
 Groups of a robots.txt are those of RFC 9309, which the drafts extend. A line outside any group, or after a
 blank line, applies to every robot as well: it stands in no record of the 1994 standard, and was probably
@@ -251,10 +250,8 @@ class UsageStatements:
             numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
             self._found = list(islice(_statements(sections, numbers), MOST + 1))
             if len(self._found) > MOST:
-                unread = replace(
-                    self._found[-1].statement, value=None, problem=UNREAD, place=OUTSIDE, path=""
-                )
-                self._found[-1] = Found(unread, None, "")
+                last = self._found.pop().statement
+                self._found.append(Found(replace(last, value=None, problem=UNREAD, place=OUTSIDE), None, ""))
             for name, number in zip(sections.values, numbers, strict=True) if self._found else ():
                 self._groups[None if is_for_all(name) else token_of(name)].add(number)
         # A word of a value, "a,", takes 25 times its length.
