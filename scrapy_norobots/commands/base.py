@@ -83,11 +83,8 @@ class RobotsCommand(ScrapyCommand):
 
     requires_project = False
     arguments: ClassVar[str]
-    default_settings: ClassVar[dict[str, Any]] = {
-        # The answers name failures.
-        "LOG_LEVEL": "ERROR",
-        "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
-    }
+    # The answers name failures.
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "ERROR", "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG"}
 
     def syntax(self) -> str:
         return f"[options] {self.arguments}"

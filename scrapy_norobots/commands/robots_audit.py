@@ -71,8 +71,7 @@ class RobotsAudit(RobotsCommand):
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise CommandError(f"robots-audit {problem}") from exc
         progress = Progress()
-        maxsize = self.config.maxsize
-        audit = Audit(files_in(args), self._reading, progress.show, heads=opts.head, body_max=maxsize)
+        audit = Audit(files_in(args), self._reading, progress.show, opts.head, self.config.maxsize)
         try:
             write(self._lines(audit, progress, as_json=opts.json))
         finally:

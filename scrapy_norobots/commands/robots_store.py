@@ -1,7 +1,6 @@
 """``scrapy robots-store URL list|show ORIGIN|export FOLDER|forget ORIGIN``: read a store, or delete an entry.
 
-Nothing is downloaded. The store must exist: a file that is missing, damaged or of another program is not
-changed.
+Nothing is downloaded. The store must exist: a file that is damaged or of another program is not changed.
 """
 
 from __future__ import annotations

@@ -82,7 +82,6 @@ class Audit:
         files: Iterable[Path],
         readings: Readings,
         on_read: Callable[[str], object] = bool,
-        *,
         heads: Collection[str] = (),
         body_max: int = 2 * 1024 * 1024,
     ) -> None:

@@ -159,8 +159,8 @@ class Answer(NamedTuple):
 class Made(NamedTuple):
     """A decision, as it is made: `url` is checked, by the name or whole User-Agent header `robot`.
 
-    If the request is dropped, there is a `decision`, and an `access` unless the URL has no origin. There is
-    neither if the request needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
+    A request that is dropped has a `decision`. There is no `access` if the URL has no origin, if the request
+    needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
     """
 
     time: float

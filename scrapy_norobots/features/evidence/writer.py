@@ -2,9 +2,8 @@
 
 `put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
 a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
-the WARC file comes before its line, and its line before the decisions that depend on it. If the disk is too
-slow for the crawl, records that find no room in the queue are lost and counted. The first error ends the
-thread. A run that was written to its end has a closing line.
+the WARC file comes before its line, and its line before the decisions that depend on it. Records that find no
+room in the queue are lost and counted. The first error ends the thread.
 """
 
 from __future__ import annotations

@@ -80,11 +80,10 @@ class CrawlReport:
             for path in read(crawler.settings, "NOROBOTS_REPORT")
             if crawler.spider is not None
         ]
-        # What the log names: sites without fresh rules; files with lines without effect that were meant for
-        # the robots of this crawl, and others; dropped start requests.
-        self._without_rules, self._with_typos, self._with_harmless, self._start_drops = (
-            Named() for _ in range(4)
-        )
+        # What the log names: sites without fresh rules, dropped start requests, and, by the level of their
+        # lines, files with lines without effect.
+        self._without_rules, self._start_drops = Named(), Named()
+        self._faulty = {logging.WARNING: Named(), logging.INFO: Named()}
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] = lambda: None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
@@ -100,9 +99,9 @@ class CrawlReport:
         events.closing.connect(self._close)
 
     async def _load(self, event: Load) -> None:
-        access, previous = event.access, event.previous
+        access, snapshot, previous = event.access, event.access.snapshot, event.previous
         examine = partial(Examined.of, access, event.robot, self._config.also_robots)
-        is_small = len(access.snapshot.body) <= _SMALL
+        is_small = len(snapshot.body) <= _SMALL
         examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
@@ -111,17 +110,9 @@ class CrawlReport:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
             # A decision of this crawl may differ from what the site meant, or not.
-            level, named = (
-                (logging.WARNING, self._with_typos)
-                if TYPOS in examined.marks
-                else (logging.INFO, self._with_harmless)
-            )
-            self._log(
-                named.level(access.snapshot.origin, level),
-                "%s has lines without effect: %s.",
-                printable(access.snapshot.url),
-                examined.text,
-            )
+            level = logging.WARNING if TYPOS in examined.marks else logging.INFO
+            level = self._faulty[level].level(snapshot.origin, level)
+            self._log(level, "%s has lines without effect: %s.", printable(snapshot.url), examined.text)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)

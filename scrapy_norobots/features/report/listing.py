@@ -3,9 +3,8 @@
 `Examined.of` finds lines without effect, although their author intended one: lines with findings of severity
 `ERROR`, and rules that such a line takes from their robots. It also finds rules with patterns, which the
 strict reading takes literally. Only the start of a file is examined, because findings take longer than
-parsing. `list_files` says for each line whether it stands in the record that applies to the crawl's robot,
-how many requests it dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ. A
-listing is made from what is in memory at the end of a crawl; all together are bounded.
+parsing. `list_files` says for each line whether it applies to the crawl's robot, how many requests it
+dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ.
 """
 
 from __future__ import annotations

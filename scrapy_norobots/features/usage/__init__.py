@@ -112,10 +112,9 @@ class Usage:
     def loaded(self, event: Load) -> None:
         """Count what a robots.txt states, unless the origin had one before."""
         statements = _statements_of(event.access)
-        if statements is None or not event.is_new:
-            return
-        for each in stated(statements.all):
-            self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
+        if statements is not None and event.is_new:
+            for each in stated(statements.all):
+                self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""

@@ -126,8 +126,7 @@ class Statement:
             return False if self.value and REFUSALS[self.kind] == purpose else None
         if self.kind not in WORDS or self.value is None:
             return None
-        words = WORDS[self.kind]
-        said = {value for word, value in self.value.items() if purpose in words.get(word, ())}
+        said = {value for word, value in self.value.items() if purpose in WORDS[self.kind].get(word, ())}
         return False if False in said else True if True in said else None
 
     def facts(self) -> dict[str, Any]:
