@@ -96,7 +96,6 @@ class RobotsStore(RobotsCommand):
         }
 
     def _times(self, access: Access) -> str:
-        """Return in words how old a robots.txt is, and for how long a crawl would use it."""
         fresh = f"fresh for {span(access.lifetime)}" if access.lifetime > 0 else "no longer fresh"
         return f"{span(self._now - access.snapshot.time)} old, {fresh}"
 

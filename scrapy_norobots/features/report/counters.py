@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scrapy_norobots.events import Load
@@ -113,8 +113,7 @@ class Outcome(NamedTuple):
 class OriginRow:
     """The row of one origin: its last outcome, the time of its slowest load, and counts of requests.
 
-    `source` is the source of its last load, empty if the origin had no row then. `ignored_lines`, `findings`
-    and `marks` are those of `Examined`.
+    `source` is the source of its last load, empty if the origin had no row then.
     """
 
     outcome: Outcome
@@ -123,15 +122,13 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    ignored_lines: int = 0
-    findings: str = ""
-    marks: frozenset[str] = frozenset()
+    examined: Examined = field(default_factory=Examined)
 
     @property
     def interest(self) -> tuple[bool, int, float]:
         """The key by which rows are ranked when there are too many: problems, then drops, then seconds."""
         usual = self.outcome.key in ("rules", "4xx") and not self.outcome.stale
-        return not usual or self.ignored_lines > 0 or self.dropped > 0, self.dropped, self.seconds
+        return not usual or self.examined.lines > 0 or self.dropped > 0, self.dropped, self.seconds
 
 
 class Counters:
@@ -166,7 +163,7 @@ class Counters:
         row = row or self._new_row(event.access)
         row.outcome, row.detail = outcome, event.access.detail[:_TEXT_MAX]
         row.source, row.seconds = event.source, max(row.seconds, event.seconds)
-        row.ignored_lines, row.findings, row.marks = examined.lines, examined.kinds, examined.marks
+        row.examined = examined
 
     def add_pass(self, origin: Origin) -> None:
         """Count a request that passed."""
@@ -279,10 +276,15 @@ def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
 
 
 def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
-    return {field: getattr(row, field) for field in OriginRow.__slots__} | {
-        "origin": printable(str(origin)),
+    return {
         "outcome": str(row.outcome),
-        "seconds": round(row.seconds, 3),
-        "marks": sorted((row.marks | {row.outcome.mark}) - {""}),
         "detail": printable(row.detail),
+        "source": row.source,
+        "seconds": round(row.seconds, 3),
+        "requests": row.requests,
+        "dropped": row.dropped,
+        "ignored_lines": row.examined.lines,
+        "findings": row.examined.kinds,
+        "marks": sorted((row.examined.marks | {row.outcome.mark}) - {""}),
+        "origin": printable(str(origin)),
     }
