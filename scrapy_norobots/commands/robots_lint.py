@@ -87,7 +87,6 @@ class RobotsLint(RobotsCommand):
         return snapshot.url, snapshot.body
 
     def _download(self, urls: Iterable[tuple[Origin, str]]) -> dict[tuple[Origin, str] | None, Snapshot]:
-        """Download each URL once."""
         wanted = set(urls)
         snapshots: dict[tuple[Origin, str] | None, Snapshot] = {}
         progress = Progress(is_wanted=len(wanted) > 1)

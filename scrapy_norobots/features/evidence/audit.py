@@ -135,7 +135,6 @@ class _Run:
         self._answers = sqlite3.connect("", isolation_level=None)
 
     def problems(self) -> Iterator[Problem]:
-        """Read the files of the run, and yield what is wrong."""
         lines, warc = self._name + fields.DECISIONS_SUFFIX, self._name + fields.WARC_SUFFIX
         try:
             with closing(self._answers):

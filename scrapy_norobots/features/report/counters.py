@@ -149,7 +149,6 @@ class Counters:
         self._rows_max = rows_max
 
     def load(self, event: Load, examined: Examined) -> None:
-        """Count a load of an origin, and what was found in its file."""
         origin, outcome = event.access.snapshot.origin, Outcome.of(event.access)
         row = self.rows.get(origin)
         if row is not None:
@@ -166,7 +165,6 @@ class Counters:
         row.examined = examined
 
     def add_pass(self, origin: Origin) -> None:
-        """Count a request that passed."""
         self.requests["passed"] += 1
         if origin in self.rows:
             self.rows[origin].requests += 1
