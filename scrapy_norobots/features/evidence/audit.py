@@ -221,7 +221,7 @@ class _Run:
         problem = "" if is_same else "the record was changed or removed, or this line was changed"
         try:
             stored = read_record(member, self._audit.body_max)
-        except Exception as exc:  # of any kind
+        except Exception as exc:  # warcio may raise anything
             problem = problem or f"its record cannot be read: {exc or type(exc).__name__}"
         else:
             self._add(stored)
