@@ -19,12 +19,12 @@ from pathlib import Path
 from statistics import median
 
 from scrapy.http import Response
+from scrapy.utils.python import global_object_name
 
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.answers import Answer
-from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.features.evidence.fields import Answer, Made
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Judge, StatusPolicy
 from scrapy_norobots.rules.parser import StrictRobotParser
@@ -124,7 +124,7 @@ def write(folder: Path) -> None:
     judge = Judge(policy, Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
     settings = fields.Settings(
         policy=dict(policy.table),
-        parsers=[fields.path_of(StrictRobotParser)],
+        parsers=[global_object_name(StrictRobotParser)],
     )
     writer = Writer(folder, "town-1", settings, queue_max=2**40)
     now = time.time()

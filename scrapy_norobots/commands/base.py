@@ -83,11 +83,8 @@ class RobotsCommand(ScrapyCommand):
 
     requires_project = False
     arguments: ClassVar[str]
-    default_settings: ClassVar[dict[str, Any]] = {
-        # The answers name failures.
-        "LOG_LEVEL": "ERROR",
-        "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
-    }
+    # The answers name failures.
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_LEVEL": "ERROR", "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG"}
 
     def syntax(self) -> str:
         return f"[options] {self.arguments}"
@@ -133,10 +130,7 @@ class CommandError(Exception):
 
 
 def _end_with_2(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show an exception, and exit with status 2, because status 1 is a valid answer of the commands.
-
-    This is an exception hook, because Scrapy runs code before and around a command that may raise.
-    """
+    """Show an exception, also of Scrapy around a command, and exit with status 2, since 1 is an answer."""
     if isinstance(error, KeyboardInterrupt):
         error = CommandError("stopped before the end")
     if not isinstance(error, CommandError):
@@ -158,10 +152,7 @@ def split_url(url: str) -> tuple[Origin, str]:
 
 
 def read_input(path: str, limit: int) -> bytes:
-    """Return the bytes of a file, or of standard input for ``-``.
-
-    Raises `CommandError` if it cannot be read, or has more than `limit` bytes.
-    """
+    """Return the bytes of a file, or of standard input for ``-``: at most `limit`, else `CommandError`."""
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else Path(path).open("rb") as file:
             data = file.read(limit + 1)
@@ -219,10 +210,7 @@ def write(lines: Iterable[str]) -> None:
 
 
 class Progress:
-    """A few words on standard error, in a line that is overwritten.
-
-    Nothing is shown if `is_wanted` is false or if standard error is not a terminal.
-    """
+    """A few words on standard error, in a line that is overwritten; nothing if it is not a terminal."""
 
     def __init__(self, *, is_wanted: bool = True) -> None:
         self._is_shown = is_wanted and _is_terminal(sys.stderr)
@@ -255,8 +243,7 @@ def failures_of(value: str) -> Iterator[None]:
 class CommandSpider(Spider):
     """Does the work of a command in place of start requests, so it stays open until that has finished.
 
-    The engine, the downloader, the downloader middlewares and the extensions are those of the project.
-    `error` says why the work has not finished.
+    All components are those of the project. `error` says why the work has not finished.
     """
 
     name = "robots"
@@ -280,10 +267,7 @@ def places(crawler: Crawler) -> asyncio.Semaphore:
 
 
 def run_spider(process: Any, work: Work) -> None:
-    """Run the crawl of a command until it ends.
-
-    Raises `CommandError` if the crawl does not start, or is stopped. Exceptions of the work propagate.
-    """
+    """Run the crawl of a command; raise what the work raises, or `CommandError` if it has not finished."""
     crawler = process.create_crawler(CommandSpider)
     process.crawl(crawler, work=work)
     process.start()

@@ -1,8 +1,7 @@
 """``scrapy robots-audit FOLDER...``: check whether the evidence of crawls supports every decision in it.
 
-It reads the files that `NOROBOTS_EVIDENCE` writes, and makes each decision again from the stored robots.txt
-files. Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of
-answers and decisions.
+Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of answers and
+decisions.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RerpRobotParser, RobotParser
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.commands.base import (
     GREEN,
@@ -26,7 +26,7 @@ from scrapy_norobots.commands.base import (
     to_json,
     write,
 )
-from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings, path_of
+from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings
 from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage import UsageConfig
 from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser, Rules, StrictRobotParser
@@ -71,8 +71,7 @@ class RobotsAudit(RobotsCommand):
             problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
             raise CommandError(f"robots-audit {problem}") from exc
         progress = Progress()
-        maxsize = self.config.maxsize
-        audit = Audit(files_in(args), self._reading, progress.show, heads=opts.head, body_max=maxsize)
+        audit = Audit(files_in(args), self._reading, progress.show, opts.head, self.config.maxsize)
         try:
             write(self._lines(audit, progress, as_json=opts.json))
         finally:
@@ -117,28 +116,26 @@ class RobotsAudit(RobotsCommand):
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
         named = (*self.config.also_obey, *filter(None, [self.config.parser]))
-        known = {path_of(parser): parser for parser in (*_PARSERS, *named)}
+        known = {global_object_name(parser): parser for parser in (*_PARSERS, *named)}
         for path in settings.parsers:
             if path not in known:
                 raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
         crawler = self.crawler_process.create_crawler(Spider)  # type: ignore[union-attr]  # it is not run
         first, *also = [known[path] for path in settings.parsers]
-        purposes = settings.purposes
         return Reader(
             crawler,
             first,
             also,
             multivalue=settings.multivalue,
             also_robots=settings.also_robots,
-            statements=UsageConfig(purposes is not None, tuple(purposes or ())).reader(),
+            statements=UsageConfig(settings.purposes is not None, tuple(settings.purposes or ())).reader(),
         ).read
 
 
 def files_in(names: Iterable[str]) -> set[Path]:
     """Return the evidence files in folders and their subfolders, each once.
 
-    Raises `CommandError` for what is not a folder with evidence, for a folder that cannot be read, and for a
-    link to a folder, which may lead anywhere.
+    Raises `CommandError` for a folder that has none or cannot be read, and for a link, which leads anywhere.
     """
     found: set[Path] = set()
 

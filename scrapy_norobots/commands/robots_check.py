@@ -1,8 +1,6 @@
 """``scrapy robots-check URL...``: check whether URLs may be crawled, and why.
 
-The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded. The
-output has one line per URL and robot, in the order given, while more URLs are read: ``allowed``,
-``forbidden``, or ``unknown`` if there is no answer.
+The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded.
 """
 
 from __future__ import annotations
@@ -23,10 +21,11 @@ from scrapy_norobots.commands.base import (
     RobotsCommand,
     display_name,
     failures_of,
+    places,
     read_input,
     run_spider,
 )
-from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
+from scrapy_norobots.commands.stream import Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
 from scrapy_norobots.load.loader import OriginCache, RobotsLoader
@@ -109,9 +108,10 @@ class RobotsCheck(RobotsCommand):
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
         compared = _by_rfc9309(crawler, config) if opts.compare else None
-        answerer = Answerer(robots, opts.json, compared, is_stored=opts.store is not None)
-        await Stream(crawler, get, load, answerer, progress).run(args)
-        self.exitcode = answerer.status
+        is_stored = opts.store is not None
+        stream = Stream(get, load, robots, progress, places(crawler), opts.json, compared, is_stored)
+        await stream.run(args)
+        self.exitcode = stream.status
 
 
 def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:

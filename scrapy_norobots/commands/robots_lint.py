@@ -1,8 +1,7 @@
 """``scrapy robots-lint FILE|URL...``: check robots.txt files against the 1994 standard.
 
-The output has a line for each finding, in the form of compilers (``path:line: severity: text [kind]``), then
-a hint if the intention of the author is clear. The last line of each file has the numbers of findings and of
-rules without effect, and of those that have none by RFC 9309.
+The output has a line for each finding, in the form of compilers, then a hint if the intention of the author
+is clear. The last line of each file has the numbers of findings and of rules without effect.
 """
 
 from __future__ import annotations
@@ -88,7 +87,6 @@ class RobotsLint(RobotsCommand):
         return snapshot.url, snapshot.body
 
     def _download(self, urls: Iterable[tuple[Origin, str]]) -> dict[tuple[Origin, str] | None, Snapshot]:
-        """Download each URL once."""
         wanted = set(urls)
         snapshots: dict[tuple[Origin, str] | None, Snapshot] = {}
         progress = Progress(is_wanted=len(wanted) > 1)
@@ -122,12 +120,16 @@ def _facts(path: str, body: bytes, *, multivalue: bool) -> dict[str, Any]:
     rules, idle = rules_of(findings, robots.records)
     later, idle_later = rules_without_effect(body)
     keys = ("line", "severity", "kind", "clause", "message", "hint", "text")
-    found = [
-        {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
-        for finding in findings
-    ]
-    by_rfc = {"rules": len(later), "without_effect": idle_later}
-    return {"path": path, "findings": found, "rules": len(rules), "without_effect": idle, "rfc9309": by_rfc}
+    return {
+        "path": path,
+        "findings": [
+            {key: getattr(finding, key) for key in keys} | {"severity": finding.severity.value}
+            for finding in findings
+        ],
+        "rules": len(rules),
+        "without_effect": idle,
+        "rfc9309": {"rules": len(later), "without_effect": idle_later},
+    }
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """``scrapy robots-store URL list|show ORIGIN|export FOLDER|forget ORIGIN``: read a store, or delete an entry.
 
-Nothing is downloaded. The store must exist: a file that is missing, damaged or of another program is not
-changed.
+Nothing is downloaded. The store must exist: a file that is damaged or of another program is not changed.
 """
 
 from __future__ import annotations
@@ -97,7 +96,6 @@ class RobotsStore(RobotsCommand):
         }
 
     def _times(self, access: Access) -> str:
-        """Return in words how old a robots.txt is, and for how long a crawl would use it."""
         fresh = f"fresh for {span(access.lifetime)}" if access.lifetime > 0 else "no longer fresh"
         return f"{span(self._now - access.snapshot.time)} old, {fresh}"
 
@@ -161,10 +159,7 @@ class RobotsStore(RobotsCommand):
 
 
 def file_name(origin: Origin) -> str:
-    """Return a file name for the robots.txt of an origin, safe on every file system and unique.
-
-    Special characters become ``%XX``. A host that is too long ends in a hash.
-    """
+    """Return a unique file name for the robots.txt of an origin, safe on every file system."""
     host = percent_quote(origin.host, safe="", errors="surrogatepass")
     if len(host) > _LONGEST_HOST:
         host = f"{host[:_LONGEST_HOST]}%{blake2b(host.encode(), digest_size=16).hexdigest()}"

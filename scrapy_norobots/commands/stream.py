@@ -1,6 +1,5 @@
 """The answers of ``robots-check``: in the order of the URLs, while more are read.
 
-`Answerer` says for each URL and robot whether the robot may fetch the URL, and why, as text or as JSON.
 `Stream` starts the load of an origin that is not in memory when it reads the first of its URLs; at most
 `CONCURRENT_REQUESTS` loads run at once. A queue has the URLs in their order, each with the access to its
 origin, or the load of it. It is limited, so memory does not grow with the number of URLs. A slow site delays
@@ -17,13 +16,12 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from threading import Thread
 from typing import Any, TypeAlias
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 
 from scrapy_norobots.commands.base import (
     GREEN,
@@ -34,7 +32,6 @@ from scrapy_norobots.commands.base import (
     Progress,
     coloured,
     display_name,
-    places,
     span,
     to_json,
     write,
@@ -67,10 +64,9 @@ _NAME_LENGTH_MAX = 200
 _WINDOW = 10_000
 _BATCH = 500
 
-# How many bytes a line can have, how many of a longer one are shown, and how many are read at a time.
+# How many bytes a line can have, which is also how many are read at a time, and what is shown of longer ones.
 LINE_MAX = 64 * 1024
 _SHOWN = 200
-_READ_SIZE = 64 * 1024
 # What stands before the beginning of a line that is too long.
 TOO_LONG = f"more than {LINE_MAX:,} bytes: "
 
@@ -117,58 +113,6 @@ def _line(facts: dict[str, Any]) -> str:
     return line
 
 
-@dataclass
-class Answerer:
-    """Answers questions for a list of robots.
-
-    `by_rfc9309` returns the access by RFC 9309 for the same download, if answers are to be compared. If the
-    accesses come from a store, answers have their age. `status` is the exit status for all answers so far:
-    the highest.
-    """
-
-    robots: Sequence[str | bytes]
-    as_json: bool
-    by_rfc9309: Callable[[Access], Access] | None = None
-    is_stored: bool = False
-    status: int = 0
-
-    async def prepare(self, access: Access) -> None:
-        """Read the file of an access for the robots, in a thread, as it may be large."""
-        both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
-        for each, robot in product(both, self.robots):
-            await asyncio.to_thread(each.prepare, robot)
-
-    def answer(self, url: str, sent: _Address, access: Access) -> str:
-        """Return the answers for a URL and its address."""
-        return self._text([self._answer(url, Question(*sent, robot), access) for robot in self.robots])
-
-    def _answer(self, url: str, question: Question, access: Access) -> dict[str, Any]:
-        decision = _decide(question, access)
-        answer = _facts(url, _word(decision, access), decision)
-        answer["usage"] = statements_on(access.rules, question.url, question.robot)
-        if self.is_stored:
-            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
-            answer["fresh"] = access.lifetime > 0
-        if self.by_rfc9309 is not None:
-            access = self.by_rfc9309(access)
-            decision = _decide(question, access)
-            answer["rfc9309"] = _word(decision, access)
-            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
-            answer["differs"] = answer["rfc9309"] != answer["answer"]
-        return answer
-
-    def unknown(self, url: str, reason: Reason, detail: str = "") -> str:
-        """Return the answers for a URL that cannot be checked, with the reason."""
-        decisions = (
-            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
-        )
-        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
-
-    def _text(self, answers: list[dict[str, Any]]) -> str:
-        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
-        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
-
-
 def address(url: str) -> _Address | None:
     """Return the address of a URL; None if no robots.txt applies to it. Raises `ValueError` if invalid."""
     sent = url if _PLAIN.fullmatch(url) else Request(url).url
@@ -176,43 +120,41 @@ def address(url: str) -> _Address | None:
     return None if origin is None or target is None else (sent, origin, target)
 
 
-def _decide(question: Question, access: Access) -> Decision:
+def _decide(question: Question, access: Access) -> tuple[str, Decision]:
+    """Return the answer in one word, ``unknown`` if a temporary failure forbids the URL, and why."""
     decision = question.forbidden_by(access)
-    return access.decide(question.url, question.robot) if decision is None else decision
+    if decision is None:
+        return ALLOWED, access.decide(question.url, question.robot)
+    return UNKNOWN if access.temporary and access.rules is None else FORBIDDEN, decision
 
 
-def _word(decision: Decision, access: Access) -> str:
-    """Return the answer in one word; ``unknown`` if a temporary failure forbids the URL, and not the site."""
-    if not decision and access.temporary and access.rules is None:
-        return UNKNOWN
-    return ALLOWED if decision else FORBIDDEN
-
-
+@dataclass
 class Stream:
-    """Answers URLs with `answerer`.
+    """Answers URLs for a list of robots.
 
     `get` returns the access of an origin that is in memory, or None. `load` loads one for a request; it
-    raises `LookupError` if there is none, and `CommandError` if it fails for all origins.
+    raises `LookupError` if there is none, and `CommandError` if it fails for all origins. `by_rfc9309`
+    returns the access by RFC 9309 for the same download, if answers are to be compared. If the accesses come
+    from a store, answers have their age. At most as many loads run as there are `places`. `status` is the
+    exit status for all answers so far: the highest.
     """
 
-    def __init__(
-        self, crawler: Crawler, get: Get, load: Load, answerer: Answerer, progress: Progress
-    ) -> None:
-        self._get = get
-        self._load_access = load
-        self._answerer = answerer
-        self._progress = progress
-        self._places = places(crawler)
-        self._queue: asyncio.Queue[str | _Asked | None] = asyncio.Queue()  # None is the end
-        self._room = asyncio.Semaphore(_WINDOW)
-        self._loads: dict[Origin, asyncio.Task[Access]] = {}
-        self._written = 0
+    get: Get
+    load: Load
+    robots: Sequence[str | bytes]
+    progress: Progress
+    places: asyncio.Semaphore
+    as_json: bool
+    by_rfc9309: Callable[[Access], Access] | None = None
+    is_stored: bool = False
+    status: int = 0
+    _written: int = 0
+    _queue: asyncio.Queue[str | _Asked | None] = field(default_factory=asyncio.Queue)  # None is the end
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_WINDOW))
+    _loads: dict[Origin, asyncio.Task[Access]] = field(default_factory=dict)
 
     async def run(self, arguments: Sequence[str]) -> None:
-        """Answer all URLs: the arguments, and, for ``-``, the lines of standard input.
-
-        Raises `CommandError` if they cannot be read, or if a load or the output fails.
-        """
+        """Answer all URLs. Raises `CommandError` if they cannot be read, or if a load or the output fails."""
         reading = asyncio.ensure_future(self._read_all(arguments))
         reading.add_done_callback(lambda _: self._queue.put_nowait(None))
         try:
@@ -233,11 +175,11 @@ class Stream:
         try:
             sent = address(url)
         except ValueError as exc:
-            return self._answerer.unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
+            return self._unknown(url, Reason.BAD_URL, f"the URL is invalid ({exc})")
         if sent is None:
-            return self._answerer.unknown(url, Reason.NOT_WEB)
+            return self._unknown(url, Reason.NOT_WEB)
         origin = sent[1]
-        access = self._get(origin) or self._loads.get(origin)
+        access = self.get(origin) or self._loads.get(origin)
         if access is None:
             access = self._loads[origin] = asyncio.create_task(self._load(origin, Request(url)))
             # The first exception ends the command, and asyncio need not log the others.
@@ -246,9 +188,11 @@ class Stream:
 
     async def _load(self, origin: Origin, request: Request) -> Access:
         try:
-            async with self._places:
-                access = await self._load_access(origin, request)
-            await self._answerer.prepare(access)
+            async with self.places:
+                access = await self.load(origin, request)
+            both = [access] if self.by_rfc9309 is None else [access, self.by_rfc9309(access)]
+            for each, robot in product(both, self.robots):
+                await asyncio.to_thread(each.prepare, robot)  # the file may be large
             return access
         finally:
             del self._loads[origin]
@@ -265,7 +209,7 @@ class Stream:
                     await asyncio.wait([access], timeout=1)
                 asked = await self._answer(url, sent, access)
             answers.append(asked)
-            if self._queue.empty() or len(answers) * len(self._answerer.robots) >= _BATCH:
+            if self._queue.empty() or len(answers) * len(self.robots) >= _BATCH:
                 await self._write(answers)
         await self._write(answers)
 
@@ -273,26 +217,48 @@ class Stream:
         try:
             loaded = access if isinstance(access, Access) else await access
         except LookupError as exc:
-            return self._answerer.unknown(url, Reason.ERROR, str(exc))
-        return self._answerer.answer(url, sent, loaded)
+            return self._unknown(url, Reason.ERROR, str(exc))
+        return self._text([self._judge(url, Question(*sent, robot), loaded) for robot in self.robots])
+
+    def _judge(self, url: str, question: Question, access: Access) -> dict[str, Any]:
+        answer = _facts(url, *_decide(question, access))
+        answer["usage"] = statements_on(access.rules, question.url, question.robot)
+        if self.is_stored:
+            answer["age"] = round(max(time.time() - access.snapshot.time, 0.0), 1)
+            answer["fresh"] = access.lifetime > 0
+        if self.by_rfc9309 is not None:
+            answer["rfc9309"], decision = _decide(question, self.by_rfc9309(access))
+            answer["rfc9309_rule"] = decision.rule and decision.rule._asdict()
+            answer["differs"] = answer["rfc9309"] != answer["answer"]
+        return answer
+
+    def _unknown(self, url: str, reason: Reason, detail: str = "") -> str:
+        """Return the answers for a URL that cannot be checked, with the reason."""
+        decisions = (
+            Decision(Verdict.FORBIDDEN, url, to_name(robot), reason, detail=detail) for robot in self.robots
+        )
+        return self._text([_facts(url, UNKNOWN, decision) for decision in decisions])
+
+    def _text(self, answers: list[dict[str, Any]]) -> str:
+        self.status = max(self.status, *[_STATUS[answer["answer"]] for answer in answers])
+        return "\n".join([to_json(one) if self.as_json else _line(one) for one in answers])
 
     async def _write(self, answers: list[str], awaited: str = "") -> None:
         """Write answers, and empty the list; show how many there are, and which URL the next one awaits."""
         if answers:
-            self._progress.clear()
+            self.progress.clear()
             await asyncio.to_thread(write, answers)
             self._written += len(answers)
             answers.clear()
         left = f", {counted(len(self._loads), 'site')} left: {printable(awaited, 60)}" if awaited else ""
-        self._progress.show(f"{counted(self._written, 'answer')}{left}")
+        self.progress.show(f"{counted(self._written, 'answer')}{left}")
 
 
 async def read_urls(arguments: Sequence[str]) -> AsyncIterator[list[str]]:
-    """Yield the URLs of a command in batches, as soon as they can be read; blank lines are skipped.
+    """Yield the URLs of a command: the arguments, and in place of ``-``, the lines of standard input.
 
-    They are the arguments. In place of ``-``, they are the lines of standard input: a batch has those that
-    can be read without waiting. So a program can write a URL, read the answer and write the next URL. Raises
-    `CommandError` if the input cannot be read.
+    A batch has those that can be read without waiting, so a program can write a URL, read the answer and
+    write the next URL. Blank lines are skipped. Raises `CommandError` if the input cannot be read.
     """
     for argument in arguments:
         if argument != STDIN:
@@ -322,7 +288,7 @@ async def _read_stdin() -> bytes:
     def read() -> None:
         try:
             # Not with `sys.stdin.buffer`, which cannot be closed while a thread waits for it.
-            future.set_result(os.read(sys.stdin.fileno(), _READ_SIZE))
+            future.set_result(os.read(sys.stdin.fileno(), LINE_MAX))
         except OSError as exc:
             future.set_exception(CommandError(display_name(STDIN), exc.strerror or str(exc)))
 

@@ -6,15 +6,11 @@ features, and `FEATURES` is the only list of them: to remove a feature, delete i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from scrapy.crawler import Crawler
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import crawl_delay, early_drops, evidence, metatag, report, serving, usage
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.settings import Config
+from scrapy_norobots.settings import Config
 
 # In the order in which they get each event.
 FEATURES = (report, crawl_delay, evidence, serving, early_drops, metatag, usage)

@@ -1,49 +1,44 @@
 """Decide whether forbidden requests can be dropped when they are scheduled, before they are in a queue.
 
-This must make no difference to the crawl, and must drop nothing that would be allowed later. So requests are
-dropped there only if no other component can change a request on its way to the middleware, and if only
-Scrapy's own components see what the middleware raises.
+This must make no difference to the crawl, and must drop nothing that would be allowed later. So no other
+component may change a request on its way to the middleware, and only Scrapy's own may see what that raises.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
 
 from scrapy_norobots.events import Core, Events
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Decision
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.dupefilters import BaseDupeFilter
-
-    from scrapy_norobots.settings import Config
 
 _SCRAPYS_OWN = "scrapy.downloadermiddlewares."
 _ONLY_DROPS = "scrapy.downloadermiddlewares.offsite"
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
-    """Drop forbidden requests of a crawl when they are scheduled, unless it is a dry run."""
+    """Drop forbidden requests when they are scheduled, except in a dry run, and if the middleware is ours."""
+
+    def opened(core: Core) -> None:
+        if core.middleware is not None:
+            events.scheduled.connect(EarlyDrops(crawler, core).schedule)
+
     if not config.dry_run:
-        events.opened.connect(EarlyDrops(crawler, events).open)
+        events.opened.connect(opened)
 
 
 class EarlyDrops:
     """Drops requests without an errback that rules in memory forbid, as the middleware would later."""
 
-    def __init__(self, crawler: Crawler, events: Events) -> None:
+    def __init__(self, crawler: Crawler, core: Core) -> None:
         self._crawler = crawler
-        self._events = events
-
-    def open(self, core: Core) -> None:
-        """Look at each request that is scheduled, unless the middleware is of a subclass."""
         self._core = core
-        if core.middleware is not None:
-            self._events.scheduled.connect(self.schedule)
 
     @cached_property
     def _duplicates(self) -> BaseDupeFilter | None:

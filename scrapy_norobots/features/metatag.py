@@ -12,29 +12,25 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from lxml import etree
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots import values
 from scrapy_norobots.checks import check_components, enabled_keys
+from scrapy_norobots.events import Events
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import crawl_log
-from scrapy_norobots.settings import Section, setting
+from scrapy_norobots.settings import Config, Section, setting
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.meta import RobotsMeta
-
-if TYPE_CHECKING:
-    from lxml import etree
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.events import Events
-    from scrapy_norobots.settings import Config
 
 logger = logging.getLogger(__name__)
 
@@ -73,10 +69,6 @@ class RobotsMetaMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Read the settings.
-
-        Raises `NotConfigured` if `NOROBOTS_META` is false, `ValueError` if a setting is invalid.
-        """
         self._config = MetaConfig.from_settings(crawler.settings)
         if not self._config.obey:
             raise NotConfigured
@@ -126,9 +118,7 @@ class RobotsMetaMiddleware:
         if page is None or each is None:
             return True
         assert response.request is not None  # the engine sets it
-        which = type(each).__name__
         if isinstance(each, Request):
-            which = without_userinfo(str(each))
             kind, stat, source = "Request", "norobots/meta/nofollow", page.nofollow_by
             is_obeyed = self._config.obey in (True, "nofollow") and not each.meta.get("dont_obey_robotstxt")
         else:
@@ -137,18 +127,23 @@ class RobotsMetaMiddleware:
         if source is None or not is_obeyed:
             return True
         self._stats.inc_value(stat)
-        verb = "would be dropped" if self._config.dry_run else "dropped"
-        term, shown = stat.rpartition("/")[2], printable(without_userinfo(response.url))
-        self._log(logging.DEBUG, "%s %s by %s: %s (%s of %s)", kind, verb, term, which, source, shown)
+        self._log(
+            logging.DEBUG,
+            "%s %s by %s: %s (%s of %s)",
+            kind,
+            "would be dropped" if self._config.dry_run else "dropped",
+            stat.rpartition("/")[2],
+            without_userinfo(str(each)) if isinstance(each, Request) else type(each).__name__,
+            source,
+            printable(without_userinfo(response.url)),
+        )
         return self._config.dry_run
 
 
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    More than 1,000 META tags mean NOINDEX and NOFOLLOW: to read them all would block the crawl, and to skip
-    some could allow what they forbid. So does a page with META tags that the HTML parser did not read to its
-    end.
+    If not all META tags can be read (1,000 are, so as not to block the crawl), that means NOINDEX, NOFOLLOW.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     tags: list[tuple[str, str]] = []
@@ -167,8 +162,7 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
 def _is_cut_off(root: etree._Element) -> bool:
     """Return whether the parser stopped within the page, as libxml2 does below about 2,000 open elements.
 
-    Newer versions do so without an exception, and report only a fatal error. Some older ones report one for a
-    page without elements too.
+    It reports only a fatal error. Some versions report one for a page without elements too.
     """
     parser = root.getroottree().parser
     return len(root) > 0 and parser is not None and bool(parser.error_log.filter_from_fatals())

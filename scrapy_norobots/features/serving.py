@@ -8,21 +8,16 @@ sent, because their user wants to see what the site sends.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from scrapy_norobots.events import Events
-
-if TYPE_CHECKING:
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.settings import Config
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.settings import Config
 
 # A request with one of these headers asks for more, or less, than a whole file from a cache.
 _SPECIAL_HEADERS = (
@@ -40,18 +35,17 @@ _SPECIAL_HEADERS = (
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     """Answer the requests of a crawl for robots.txt."""
-
-    def asked(request: Request) -> Callable[[Access], Response | None] | None:
-        return partial(answer, crawler, request) if can_be_answered(request, crawler.spider) else None
-
-    events.asked.connect(asked)
+    events.asked.connect(
+        lambda request: (
+            partial(answer, crawler, request) if can_be_answered(request, crawler.spider) else None
+        )
+    )
 
 
 def can_be_answered(request: Request, spider: Spider | None) -> bool:
     """Return whether a snapshot can answer a request for a robots.txt: a plain GET by the spider itself.
 
-    A request is the spider's own if its callback is. In ``scrapy fetch`` and ``view`` the callback is a
-    method of the command, in the shell a method of a `Deferred`.
+    A request is the spider's own if its callback is; that of ``scrapy fetch``, ``view`` or ``shell`` is not.
     """
     return (
         (request.callback is None or getattr(request.callback, "__self__", None) is spider)
@@ -65,10 +59,7 @@ def can_be_answered(request: Request, spider: Spider | None) -> bool:
 
 
 def answer(crawler: Crawler, request: Request, access: Access) -> Response | None:
-    """Return the downloaded file as the response to a request.
-
-    Returns None if the site sent no file to this crawl; the request is then sent to the site.
-    """
+    """Return the downloaded file as the response to a request; None if the site sent none to this crawl."""
     snapshot = access.snapshot
     if access.rules is None or access.stale or not snapshot.received:
         return None

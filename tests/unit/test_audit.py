@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_norobots.features.evidence import audit as audit_module
-from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
-from scrapy_norobots.features.evidence.fields import Made, date_of, digest_of
+from scrapy_norobots.features.evidence.fields import Answer, Made, date_of, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules import access as access_module
 from scrapy_norobots.rules.snapshot import Snapshot

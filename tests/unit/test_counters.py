@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy_norobots.events import Load
 from scrapy_norobots.features.report import counters as counters_module
 from scrapy_norobots.features.report.counters import Counters, Outcome, facts_of
-from scrapy_norobots.features.report.listing import NOTHING, PATTERNS, TYPOS, Examined
+from scrapy_norobots.features.report.listing import PATTERNS, TYPOS, Examined
 from scrapy_norobots.features.report.page import log_text
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
@@ -18,6 +18,7 @@ from scrapy_norobots.standard import Origin
 from tests.helpers.samples.made_up import JUDGE
 
 RULES = "User-agent: *\nDisallow: /back/\n"
+NOTHING = Examined()
 CRAWL = {"spider": "town", "dry_run": False}
 
 

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
-from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit
-from scrapy_norobots.features.evidence.fields import TEXT_MAX, Made, digest_of
+from scrapy_norobots.features.evidence.fields import TEXT_MAX, Answer, Made, digest_of
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import PRESETS
 from scrapy_norobots.rules.snapshot import Snapshot

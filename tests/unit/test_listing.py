@@ -14,7 +14,6 @@ from scrapy.settings import Settings
 
 from scrapy_norobots.features.report import listing
 from scrapy_norobots.features.report.listing import (
-    NOTHING,
     PATTERNS,
     TYPOS,
     Drops,
@@ -160,16 +159,16 @@ def test_ineffective_lines_are_the_findings_of_severity_error() -> None:
     assert found.kinds == "misspelt-field (line 4), stray-disallow (line 6 and 1 more)"
     assert found.text.partition(" (")[2].startswith("line 4, 'Disalow: /attic/': The field is unknown")
     assert "; line 6 and 1 more, 'Disallow: /cellar/': The line is in no record" in found.text
-    assert examined(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") == NOTHING
-    assert examined(b"") == NOTHING
+    assert examined(b"User-agent: *\nDisallow: /a\nAllow: /b\nSitemap: x\n") == Examined()
+    assert examined(b"") == Examined()
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
 def test_only_the_start_of_a_long_file_is_searched(line_end: bytes) -> None:
     fine = line_end.join([b"User-agent: *", *([b"Disallow: /a"] * 6_000)])
     assert len(fine) > 2 * 32 * 1024
-    assert examined(fine) == NOTHING  # no line was cut in two
-    assert examined(fine + line_end + b"Disalow: /b" + line_end) == NOTHING
+    assert examined(fine) == Examined()  # no line was cut in two
+    assert examined(fine + line_end + b"Disalow: /b" + line_end) == Examined()
     found = examined(b"Disalow: /b" + line_end + fine)
     assert found.lines == 1
 

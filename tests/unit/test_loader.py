@@ -89,6 +89,7 @@ async def crawls(folder: Path, count: int, **settings: Any) -> AsyncIterator[lis
         events = Events()
         report.subscribe(crawler, config, events)
         loads = RobotsLoader(crawler, config, events)
+        events.opened.send(MagicMock())
         store = loads._store = SqliteStore(str(folder / "robots.sqlite"), 2**20)
         fetcher = loads._fetcher = FakeFetcher()  # type: ignore[assignment]
         made.append(Crawl(store, loads, fetcher))

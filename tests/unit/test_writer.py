@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_norobots.features.evidence.answers import Answer
+from scrapy_norobots.features.evidence import answers as answers_module
+from scrapy_norobots.features.evidence.answers import packed
 from scrapy_norobots.features.evidence.audit import Audit
-from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.features.evidence.fields import Answer, Made
 from scrapy_norobots.features.evidence.writer import Writer
 from tests.helpers.judges.evidence import answers
 from tests.helpers.samples.made_up import (
@@ -45,16 +46,6 @@ def test_the_crawl_may_change_the_working_directory(tmp_path: Path, monkeypatch:
     assert (writer.error, problems(tmp_path / "evidence")) == (None, [])
 
 
-class SlowDisk(Answer):
-    """A record that is not written until it may."""
-
-    may_end = threading.Event()
-
-    def packed(self) -> bytes:
-        assert self.may_end.wait(60)
-        return super().packed()
-
-
 def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Path) -> None:
     writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=10)
     writer.put(answer(access()))
@@ -62,18 +53,21 @@ def test_a_record_larger_than_the_queue_is_written_if_nothing_waits(tmp_path: Pa
     assert (writer.answers, writer.lost) == (1, 0)
 
 
-class NoDisk(Answer):
-    def packed(self) -> bytes:
-        raise OSError(28, "No space left on device")
+def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pack(record: Answer) -> bytes:
+        if record.note:
+            raise OSError(28, "No space left on device")
+        return packed(record)
 
-
-def test_after_an_error_nothing_more_is_written_and_the_files_can_be_read(tmp_path: Path) -> None:
+    monkeypatch.setattr(answers_module, "packed", pack)
     by = access()
     writer = Writer(tmp_path, "town-1", SETTINGS)
     writer.put(answer(by))
     writer._empty_queue()
     writer.put(answer(by))  # its record is written, and its line is not
-    writer.put(NoDisk(*Answer.of(by.snapshot)))
+    writer.put(Answer.of(by.snapshot, "store"))
     for number in range(10):
         writer.put(made(f"{TOWN}/{number}", by))
     end(writer)
@@ -101,17 +95,18 @@ def test_a_file_that_is_removed_or_replaced_is_an_error(
     assert instead is None or (tmp_path / name).read_bytes() == instead
 
 
-def test_the_queue_counts_the_length_of_urls(tmp_path: Path) -> None:
+def test_the_queue_counts_the_length_of_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end = threading.Event()
+    monkeypatch.setattr(answers_module, "packed", lambda one: packed(one) if may_end.wait(60) else b"")
     writer = Writer(tmp_path, "town-1", SETTINGS, queue_max=10_000_000)
     by = access()
-    SlowDisk.may_end.clear()
-    writer.put(SlowDisk(*Answer.of(by.snapshot)))
+    writer.put(Answer.of(by.snapshot))
     for number in range(100):
         url = f"{TOWN}/{number}{'x' * 1_000_000}"
         writer.put(Made(TIME, url, b"FooBot", url + "y" * (number % 2), by))
     assert writer._put - writer._taken < 10_000_000
     assert writer.lost > 85
-    SlowDisk.may_end.set()
+    may_end.set()
     end(writer)
 
 

@@ -13,15 +13,19 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import scrapy
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.crawl_delay.turns import FleetTurns, Turn
+from scrapy_norobots.question import Question
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
@@ -35,16 +39,8 @@ from scrapy_norobots.scrapy_api.internals import (
 )
 from scrapy_norobots.scrapy_api.log import Named, crawl_log
 from scrapy_norobots.settings import Config, error, read
+from scrapy_norobots.standard import Origin
 from scrapy_norobots.standard.decision import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_norobots.question import Question
-    from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.standard import Origin
 
 logger = logging.getLogger(__name__)
 
@@ -67,11 +63,11 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     Raises `ValueError` if ``NOROBOTS_CRAWL_DELAY_SHARED`` is true and the store is not in Redis.
     """
     is_shared = read(crawler.settings, "NOROBOTS_CRAWL_DELAY_SHARED")
-    if is_shared and not config.crawl_delay_max:
-        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
     if config.crawl_delay_max:
         fleet = FleetTurns(crawler, config.store) if is_shared else None
         SlotDelays(crawler, events, config.crawl_delay_max, fleet)
+    elif is_shared:
+        raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
 
 
 class SlotDelays:

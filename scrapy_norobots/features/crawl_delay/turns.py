@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from typing import Any
 
 from scrapy import signals
+from scrapy.crawler import Crawler
+from twisted.internet.defer import Deferred
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import crawl_delay_of, now
@@ -22,10 +23,6 @@ from scrapy_norobots.settings import error
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.stores import error_text, without_password
 from scrapy_norobots.stores.opening import open_turns
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from twisted.internet.defer import Deferred
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +52,8 @@ class FleetTurns:
         except (ImportError, ValueError) as exc:
             problem = f"NOROBOTS_STORE = {self._name!r} {exc}"
             raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, problem) from None
-        self.turns: WeakSet[Turn] = WeakSet()
+        # The turns that are being taken, by slot.
+        self.taking: dict[str, Deferred[None]] = {}
         self.round_trip = self.off_until = 0.0
         self._log = crawl_log(crawler, logger)
         self.has_failed = False
@@ -74,9 +72,8 @@ class FleetTurns:
         self.has_failed = True
 
     async def _close(self) -> None:
-        for turn in self.turns:
-            if turn.taking is not None:
-                compat.cancel(turn.taking)
+        for taking in list(self.taking.values()):
+            compat.cancel(taking)
         with suppress(Exception):  # the store logs that Redis fails
             await compat.within(_TIMEOUT, self.redis.close())
 
@@ -88,18 +85,16 @@ class Turn:
         self._fleet = fleet
         self._site = site
         self.not_before = 0.0
-        self.taking: Deferred[None] | None = None
         # The end is 0 while there is no turn. The window is a fraction of the delay.
         self._start = self._end = 0.0
         self._window = _WINDOW
-        fleet.turns.add(self)
 
     def seconds(self, slot: Any) -> float:
         """Return after how many seconds to ask again whether the slot may send a request; 0 if it may now."""
         moment = now()
         if moment < self._fleet.off_until:
             return 0.0
-        if self.taking is None:
+        if self._site not in self._fleet.taking:
             if self._end and slot.lastseen >= self._start:  # it was used
                 self._end, self._window = 0.0, _WINDOW
             if moment < self._start:
@@ -108,7 +103,7 @@ class Turn:
                 return 0.0
             if self._end:  # it was missed
                 self._end, self._window = 0.0, _WINDOW_IF_SLOW
-            self.taking = compat.spawn(self._take(crawl_delay_of(slot)))
+            self._fleet.taking[self._site] = compat.spawn(self._take(crawl_delay_of(slot)))
         return min(max(self._fleet.round_trip, _LOOK_MIN), _LOOK_MAX)
 
     async def _take(self, delay: float) -> None:
@@ -130,5 +125,5 @@ class Turn:
                 self._start = answered + delay  # to ask again
             else:
                 self._start, self._end = answered + wait, asked + wait + window
-        self.taking = None
+        fleet.taking.pop(self._site, None)
         compat.look_for_next_request(fleet.crawler)

@@ -3,8 +3,7 @@
 `Evidence` runs on the event loop, and puts records into a queue; nothing in the crawl waits for the disk. A
 thread (`writer`) writes them: answers to requests for robots.txt as WARC records (`answers`), decisions as
 lines of JSON (`fields`, which has what all others need to know about the files). `audit` makes every decision
-of a run again. If evidence cannot be written, one ERROR says so, and the crawl continues, or the spider is
-closed if `NOROBOTS_EVIDENCE_REQUIRED` is true.
+of a run again.
 """
 
 from __future__ import annotations
@@ -15,35 +14,28 @@ import re
 import socket
 import time
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.rules.parser import StrictRobotParser
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import crawl_log, spider_name
 from scrapy_norobots.settings import Config, Section, error, setting
 from scrapy_norobots.standard import Origin, Reason
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.values import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from twisted.internet.defer import Deferred
-
-    from scrapy_norobots.features.evidence.answers import Answer
-    from scrapy_norobots.rules.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -72,14 +64,12 @@ class Evidence:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
-        self._is_required = evidence.required
-        self._closing: Deferred[None] | None = None
+        self._config = evidence
         self._has_logged_loss = False
         self._log = crawl_log(crawler, logger)
         self._folder = expand("NOROBOTS_EVIDENCE", evidence.folder, crawler.spider, events.started)
         try:
-            from scrapy_norobots.features.evidence import answers  # noqa: PLC0415  # an extra
-            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # imports that too
+            from scrapy_norobots.features.evidence.writer import Writer  # noqa: PLC0415  # needs an extra
 
             self._writer = Writer(Path(self._folder), _run_name(crawler), _settings(config, evidence))
         except ImportError as exc:
@@ -87,7 +77,6 @@ class Evidence:
             raise error("NOROBOTS_EVIDENCE", evidence.folder, problem) from exc
         except (OSError, ValueError) as exc:  # a ValueError for a null character
             raise error("NOROBOTS_EVIDENCE", evidence.folder, f"cannot be written: {exc}") from exc
-        self._answers = answers
         crawler.signals.connect(self._close, signals.spider_closed)
         # Another component may still keep the crawl from starting, and then no signal says so.
         weakref.finalize(self, self._writer.end, _LONGEST_EXIT)
@@ -100,7 +89,6 @@ class Evidence:
             )
         )
         events.exempt.connect(self._exempt)
-        self._has_allowed = evidence.allowed
         if evidence.allowed:
             events.passed.connect(
                 lambda request, question, access: self._put(
@@ -112,26 +100,26 @@ class Evidence:
         self, origin: Origin, response: Response, snapshot: Snapshot | None, previous: Snapshot | None
     ) -> None:
         if snapshot is None:
-            self._put(self._answers.Answer(origin, response, time.time(), note=fields.REDIRECT))
+            self._put(fields.Answer(origin, response, time.time(), note=fields.REDIRECT))
             return
         is_renewal = snapshot.status == 304 and previous is not None and previous.conditions(snapshot.url)
         renewed = previous if is_renewal else None
-        judged = self._answers.judged_of(renewed or snapshot)
-        self._put(self._answers.Answer(origin, response, snapshot.time, judged, renewed))
+        judged = fields.judged_of(renewed or snapshot)
+        self._put(fields.Answer(origin, response, snapshot.time, judged, renewed))
 
     def _downloaded(self, snapshot: Snapshot) -> None:
         if snapshot.status is None:  # it has led to no file
-            self._put(self._answers.Answer.of(snapshot))
+            self._put(fields.Answer.of(snapshot))
 
     def _recalled(self, snapshots: Sequence[Snapshot]) -> None:
         for snapshot in snapshots:
-            self._put(self._answers.Answer.of(snapshot, fields.STORE))
+            self._put(fields.Answer.of(snapshot, fields.STORE))
 
     def _exempt(self, request: Request, url: str, robot: str | bytes, reason: Reason | None) -> None:
-        if self._has_allowed or reason is None:
+        if self._config.allowed or reason is None:
             self._put(fields.Made(time.time(), url, robot, request.url, exemption=reason))
 
-    def _put(self, record: Answer | fields.Made) -> None:
+    def _put(self, record: fields.Answer | fields.Made) -> None:
         self._writer.put(record)
         self._check_loss()
 
@@ -151,11 +139,11 @@ class Evidence:
             printable(self._folder),
             self._writer.error or cause,
             "the spider is closed, since NOROBOTS_EVIDENCE_REQUIRED is True"
-            if self._is_required
+            if self._config.required
             else "the crawl continues, and its evidence is incomplete",
         )
-        if self._is_required and not compat.is_closing(self._crawler):
-            self._closing = compat.close_spider(self._crawler, "norobots_evidence")
+        if self._config.required and not compat.is_closing(self._crawler):
+            self._closing = compat.close_spider(self._crawler, "norobots_evidence")  # kept until it ends
 
     async def _close(self) -> None:
         """Wait until all is written, without blocking the event loop."""
@@ -199,7 +187,7 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
     """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
-        parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        parsers=[global_object_name(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
         multivalue=config.multivalue,
         dry_run=config.dry_run,
         also_robots=list(config.also_robots),

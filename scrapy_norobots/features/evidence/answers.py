@@ -12,11 +12,10 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
+from http.client import responses
 from io import BytesIO
 from typing import NamedTuple
 
-from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -24,8 +23,6 @@ from warcio.warcwriter import WARCWriter
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.fields import date_of, digest_of, uri_of
 from scrapy_norobots.load.body import ENCODING_HEADER, decode
-from scrapy_norobots.rules.snapshot import Snapshot
-from scrapy_norobots.standard import Origin
 
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
@@ -39,72 +36,36 @@ _OTHER_NAMES = {
 _LINE_BREAK = re.compile(rb"[\r\n]+")
 
 
-class DamagedError(Exception):
-    """A file, or a record, cannot be read."""
-
-
-class Answer(NamedTuple):
-    """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
-
-    `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
-    `note` says that it is a copy from a store, or a redirect that was followed, which decides nothing.
-    """
-
-    origin: Origin
-    response: Response
-    time: float
-    judged: bytes | None = None
-    renewed: Snapshot | None = None
-    note: str | None = None
-    error: str | None = None
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, note: str | None = None) -> Answer:
-        """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
-        headers = {
-            name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
-            for name, value in snapshot.headers.items()
-        }
-        response = Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body)
-        error = snapshot.error if snapshot.status is None else None
-        judged = judged_of(snapshot)
-        return cls(snapshot.origin, response, snapshot.time, judged, note=note, error=error)
-
-    def packed(self) -> bytes:
-        """Return the bytes of a record: its kind is one of those above."""
-        response, renewed = self.response, self.renewed
-        more = {
-            "WARC-Date": date_of(self.time),
-            fields.ORIGIN: uri_of(str(self.origin)),
-            fields.BODY_DIGEST: None if self.judged is None else digest_of(self.judged),
-            fields.NOTE: self.note,
-            "WARC-IP-Address": str(response.ip_address) if response.ip_address else None,
-        }
-        if self.error is not None:
-            text = f"norobots-error: {' '.join(self.error.split())}\r\n"
-            return _packed("metadata", response.url, None, text.encode("utf-8", "backslashreplace"), more)
-        headers = [
-            (_OTHER_NAMES.get(name.lower(), name), value)
-            for name, values in response.headers.items()
-            for value in values
-        ]
-        # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
-        protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
-        head = _head(protocol, response.status, headers)
-        if renewed is None:
-            return _packed("response", response.url, head, response.body, more)
-        revisited = {
-            "WARC-Profile": _NOT_MODIFIED,
-            # Replay tools look for a response there, not for another revisit.
-            "WARC-Refers-To-Target-URI": uri_of(renewed.url),
-            "WARC-Refers-To-Date": date_of(renewed.received or renewed.time),
-        }
-        return _packed("revisit", response.url, head, b"", {**more, **revisited})
-
-
-def judged_of(snapshot: Snapshot) -> bytes | None:
-    """Return the body of a snapshot if pages are judged by it."""
-    return snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
+def packed(answer: fields.Answer) -> bytes:
+    """Return the bytes of a record: its kind is one of those above."""
+    response, renewed = answer.response, answer.renewed
+    more = {
+        "WARC-Date": date_of(answer.time),
+        fields.ORIGIN: uri_of(str(answer.origin)),
+        fields.BODY_DIGEST: None if answer.judged is None else digest_of(answer.judged),
+        fields.NOTE: answer.note,
+        "WARC-IP-Address": str(response.ip_address) if response.ip_address else None,
+    }
+    if answer.error is not None:
+        text = f"norobots-error: {' '.join(answer.error.split())}\r\n"
+        return _packed("metadata", response.url, None, text.encode("utf-8", "backslashreplace"), more)
+    headers = [
+        (_OTHER_NAMES.get(name.lower(), name), value)
+        for name, values in response.headers.items()
+        for value in values
+    ]
+    # HTTP/2 has no text form, so its answers have that of HTTP/1.1.
+    protocol = "HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1"
+    head = _head(protocol, response.status, headers)
+    if renewed is None:
+        return _packed("response", response.url, head, response.body, more)
+    revisited = {
+        "WARC-Profile": _NOT_MODIFIED,
+        # Replay tools look for a response there, not for another revisit.
+        "WARC-Refers-To-Target-URI": uri_of(renewed.url),
+        "WARC-Refers-To-Date": date_of(renewed.received or renewed.time),
+    }
+    return _packed("revisit", response.url, head, b"", {**more, **revisited})
 
 
 def _packed(
@@ -124,7 +85,7 @@ def _packed(
 
 def _head(protocol: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> StatusAndHeaders:
     """Return the head of an HTTP answer as it came; a line break in a field is a space (RFC 9112, 5.2)."""
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    phrase = responses.get(status, "")
     head = StatusAndHeaders(f"{status} {phrase}", [], protocol=protocol)
     lines = [_LINE_BREAK.sub(b" ", b": ".join(pair)) for pair in headers]
     head.headers_buff = b"\r\n".join([f"{protocol} {status} {phrase}".encode(), *lines, b"", b""])
@@ -141,14 +102,10 @@ class Stored(NamedTuple):
 
 
 def read_record(member: bytes, body_max: int) -> Stored:
-    """Read the record of a gzip member, whose body may have `body_max` bytes; or raise `DamagedError`."""
-    try:
-        return _stored(member, body_max)
-    except Exception as exc:  # warcio may raise anything for what is not a record
-        raise DamagedError(f"its record cannot be read: {exc or type(exc).__name__}") from exc
+    """Read the record of a gzip member, whose body may have `body_max` bytes.
 
-
-def _stored(member: bytes, body_max: int) -> Stored:
+    Raises any exception for what is not a record, as warcio does.
+    """
     size_max = body_max + fields.HEADERS_MAX
     data = gzip.GzipFile(fileobj=BytesIO(member)).read(size_max + 1)
     if len(data) > size_max:

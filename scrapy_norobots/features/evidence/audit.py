@@ -2,10 +2,8 @@
 
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
-time. The file of this answer, read by the parsers of the crawl, or its status, judged by the policy of the
-crawl, must lead to the same line, byte by byte. So each key of a decision is checked except `time`, `robot`
-and `requested`. Overridden requests cannot be judged, nor can texts that are cut. Whoever changes evidence
-can compute all digests anew, unless the head of the run was kept elsewhere.
+time. This answer, judged as in the crawl, must lead to the same line, byte by byte. So each key of a decision
+is checked except `time`, `robot` and `requested`. Overridden requests cannot be judged, nor can cut texts.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.features.evidence.answers import DamagedError, Stored, read_record
+from scrapy_norobots.features.evidence.answers import Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
 from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.question import Question
@@ -55,6 +53,10 @@ _FIND = (
 Readings: TypeAlias = Callable[[Settings], Callable[[bytes], Rules]]
 
 
+class DamagedError(Exception):
+    """A file cannot be read."""
+
+
 class MismatchError(Exception):
     """A decision is not what the evidence supports."""
 
@@ -80,7 +82,6 @@ class Audit:
         files: Iterable[Path],
         readings: Readings,
         on_read: Callable[[str], object] = bool,
-        *,
         heads: Collection[str] = (),
         body_max: int = 2 * 1024 * 1024,
     ) -> None:
@@ -134,7 +135,6 @@ class _Run:
         self._answers = sqlite3.connect("", isolation_level=None)
 
     def problems(self) -> Iterator[Problem]:
-        """Read the files of the run, and yield what is wrong."""
         lines, warc = self._name + fields.DECISIONS_SUFFIX, self._name + fields.WARC_SUFFIX
         try:
             with closing(self._answers):
@@ -176,7 +176,7 @@ class _Run:
         try:
             facts = json.loads(line)
             if "opens" in facts or self._settings is None:
-                self._open(facts, number)
+                self._open(facts)
             elif "record" in facts:
                 self._record(line, facts)
             elif "closes" in facts:
@@ -191,8 +191,8 @@ class _Run:
             raise DamagedError(f"{text}; the rest was not read") from exc
         return ""
 
-    def _open(self, facts: Mapping[str, Any], number: int) -> None:
-        if number != 1 or "opens" not in facts:
+    def _open(self, facts: Mapping[str, Any]) -> None:
+        if self._settings is not None or "opens" not in facts:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
             self._settings = settings = Settings(**facts["settings"])
@@ -217,12 +217,14 @@ class _Run:
         if type(length) is not int or not 0 < length <= 2 * (self._audit.body_max + fields.HEADERS_MAX):
             raise ValueError(f"length is {length!r}; if that is right, set NOROBOTS_MAXSIZE as in the crawl")
         member = self._warc.read(length)
-        is_changed = fields.record_line(member) != line
-        problem = "the record was changed or removed, or this line was changed" if is_changed else ""
+        is_same = fields.record_line(member) == line
+        problem = "" if is_same else "the record was changed or removed, or this line was changed"
         try:
-            self._add(read_record(member, self._audit.body_max))
-        except DamagedError as exc:
-            problem = problem or str(exc)
+            stored = read_record(member, self._audit.body_max)
+        except Exception as exc:  # warcio may raise anything
+            problem = problem or f"its record cannot be read: {exc or type(exc).__name__}"
+        else:
+            self._add(stored)
         if problem:
             raise MismatchError(f"{place}: {problem}")
 
@@ -293,9 +295,8 @@ class _Run:
         found = self._answers.execute(_FIND, (fields.uri_of(str(origin)), when)).fetchone()
         if found is None:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
-        status, body = found
-        number = None if status is None else int(status)
-        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, number, body=body or b""))
+        status = None if found[0] is None else int(found[0])
+        access = self._judge.judge(Snapshot(origin, origin.robots_url, time, status, body=found[1] or b""))
         self._accesses.put(origin, access)
         return access
 

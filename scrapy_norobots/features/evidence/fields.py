@@ -18,18 +18,17 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import distributions, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import scrapy
+from scrapy.http import Response
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, statements_on
+from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason
 from scrapy_norobots.standard.urls import percent_encode
-
-if TYPE_CHECKING:
-    from scrapy.robotstxt import RobotParser
 
 WARC_SUFFIX, DECISIONS_SUFFIX = ".warc.gz", ".decisions.jsonl.gz"
 
@@ -66,8 +65,7 @@ VERSIONS = {
 class Settings:
     """The settings of a crawl that its decisions depend on, and what judged; the opening line has them.
 
-    `parsers` has the import path of each parser. `purposes` is None if statements about use are not read,
-    `allowed` whether decisions to allow a request are stored. `robot` is ROBOTSTXT_USER_AGENT, or None if
+    `parsers` are import paths. `purposes` is None if statements about use are not read. `robot` is None if
     decisions are made by the header of each request.
     """
 
@@ -80,11 +78,6 @@ class Settings:
     purposes: list[str] | None = None
     allowed: bool = True
     robot: str | None = None
-
-
-def path_of(parser: type[RobotParser]) -> str:
-    """Return the import path of a parser."""
-    return f"{parser.__module__}.{parser.__qualname__}"
 
 
 def line_of(facts: Mapping[str, Any]) -> bytes:
@@ -126,11 +119,48 @@ def time_of(date: str) -> float:
     return datetime.fromisoformat(f"{date[:-1]}+00:00").timestamp()
 
 
+def judged_of(snapshot: Snapshot) -> bytes | None:
+    """Return the body of a snapshot if pages are judged by it."""
+    return snapshot.body if 200 <= (snapshot.status or 0) < 300 else None
+
+
+class Answer(NamedTuple):
+    """An answer to a request for a robots.txt, or, with an `error`, what is known of a download without one.
+
+    `judged` is the decoded body, if pages are judged by it; `renewed` is the copy that a 304 renews.
+    `note` says that it is a copy from a store, or a redirect that was followed, which decides nothing.
+    """
+
+    origin: Origin
+    response: Response
+    time: float
+    judged: bytes | None = None
+    renewed: Snapshot | None = None
+    note: str | None = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, note: str | None = None) -> Answer:
+        """Return what is known of a snapshot without its answer: a copy from a store, or an error."""
+        headers = {
+            name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
+            for name, value in snapshot.headers.items()
+        }
+        return cls(
+            snapshot.origin,
+            Response(snapshot.url, snapshot.status or 0, headers=headers, body=snapshot.body),
+            snapshot.time,
+            judged_of(snapshot),
+            note=note,
+            error=snapshot.error if snapshot.status is None else None,
+        )
+
+
 class Made(NamedTuple):
     """A decision, as it is made: `url` is checked, by the name or whole User-Agent header `robot`.
 
-    If the request is dropped, there is a `decision`, and an `access` unless the URL has no origin. There is
-    neither if the request needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
+    A request that is dropped has a `decision`. There is no `access` if the URL has no origin, if the request
+    needs no robots.txt, which `exemption` explains, or if robots.txt was overridden.
     """
 
     time: float
@@ -145,65 +175,49 @@ class Made(NamedTuple):
 def decision_line(made: Made) -> bytes:
     """Return the line of a decision."""
     access, decision, url = made.access, made.decision, _shown(made.url)
+    snapshot = None if access is None else access.snapshot
     robot = made.robot if isinstance(made.robot, str) else made.robot.decode("utf-8", "surrogateescape")
-    origin, robots_time, digest = None, 0.0, None
-    if access is not None:
-        origin, robots_time = access.snapshot.origin, access.snapshot.time
-        digest = None if access.rules is None else digest_of(access.snapshot.body)
     more = {
         "requested": _shown(made.requested),
         "sent_as": None if decision is None else _shown(decision.url),
         "decided_for": None if decision is None else decision.decided_for,
         "usage": None if access is None else statements_on(access.rules, made.url, made.robot),
     }
-    # The clock may have been set back since the download, or that of another process may be ahead.
-    facts: dict[str, Any] = {"time": date_of(max(made.time, robots_time)), "url": url}
-    facts |= {name: value for name, value in more.items() if value not in (None, "", url)}
-    line, rule = (None, "") if decision is None or decision.rule is None else decision.rule
-    of_rule = line, None if line is None else rule[:TEXT_MAX]
-    return line_of(facts)[:-2] + _basis(
-        robot[:TEXT_MAX], origin, robots_time, digest, of_rule, _judgement(made)
-    )
-
-
-@lru_cache(maxsize=1_000)  # one answer decides about many pages
-def _basis(
-    robot: str,
-    origin: Origin | None,
-    robots_time: float,
-    digest: str | None,
-    rule: tuple[int | None, str | None],
-    judgement: tuple[str, str, str | None],
-) -> bytes:
-    """Return the end of a line, which decisions on many pages share."""
+    verdict, reason, parser = _judgement(made)
+    line, rule = (None, None) if decision is None or decision.rule is None else decision.rule
     facts = {
-        "verdict": judgement[0],
-        "robot": robot,
-        "origin": None if origin is None else str(origin)[:TEXT_MAX],
-        "reason": judgement[1],
-        "line": rule[0],
-        "rule": rule[1],
-        "robots_digest": digest,
-        "robots_time": None if origin is None else date_of(robots_time),
-        "parser": judgement[2],
+        # The clock may have been set back since the download, or that of another process may be ahead.
+        "time": date_of(max(made.time, 0.0 if snapshot is None else snapshot.time)),
+        "url": url,
+        **{name: value for name, value in more.items() if value not in (None, "", url)},
+        "verdict": verdict,
+        "robot": robot[:TEXT_MAX],
+        "origin": None if snapshot is None else str(snapshot.origin)[:TEXT_MAX],
+        "reason": reason,
+        "line": line,
+        "rule": None if rule is None else rule[:TEXT_MAX],
+        "robots_digest": None if access is None or access.rules is None else digest_of(access.snapshot.body),
+        "robots_time": None if snapshot is None else date_of(snapshot.time),
+        "parser": parser,
     }
-    return b", " + line_of(facts)[1:]
+    return line_of(facts)
 
 
 def _judgement(made: Made) -> tuple[str, str, str | None]:
-    access, decision, reason = made.access, made.decision, made.exemption
-    verdict, parser = "allowed", None
+    """Return the verdict, the reason and the parser of a decision."""
+    access, decision, exemption = made.access, made.decision, made.exemption
     if decision is not None:
-        verdict, reason = UNREACHABLE, decision.reason
-        if reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
-            verdict, parser = decision.verdict.value, decision.parser or StrictRobotParser.__name__
-    elif access is not None and access.rules is not None:
-        reason, parser = Reason.NO_RULE_MATCHES, ", ".join(parser_names(access.rules))
-    elif access is not None:
-        reason = Reason.ERROR if access.snapshot.status is None else Reason.STATUS
-    elif reason is None:
-        return OVERRIDDEN, "dont_obey_robotstxt", None
-    return verdict, reason.name.lower(), parser
+        reason = decision.reason.name.lower()
+        if decision.reason in (Reason.RULE, Reason.PARSER, Reason.STATEMENT):
+            return decision.verdict.value, reason, decision.parser or StrictRobotParser.__name__
+        return UNREACHABLE, reason, None
+    if access is None:
+        if exemption is None:
+            return OVERRIDDEN, "dont_obey_robotstxt", None
+        return "allowed", exemption.name.lower(), None
+    if access.rules is None:
+        return "allowed", "error" if access.snapshot.status is None else "status", None
+    return "allowed", "no_rule_matches", ", ".join(parser_names(access.rules))
 
 
 def _shown(url: str) -> str:

@@ -2,9 +2,8 @@
 
 `put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
 a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
-the WARC file comes before its line, and its line before the decisions that depend on it. If the disk is too
-slow for the crawl, records that find no room in the queue are lost and counted. The first error ends the
-thread. A run that was written to its end has a closing line.
+the WARC file comes before its line, and its line before the decisions that depend on it. Records that find no
+room in the queue are lost and counted. The first error ends the thread.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Writer:
     ) -> None:
         """Open the files and start the thread; records that wait may take `queue_max` bytes."""
         self.error: Exception | None = None
-        self._queue: deque[answers.Answer | fields.Made] = deque()
+        self._queue: deque[fields.Answer | fields.Made] = deque()
         self._queue_max = queue_max
         # How many bytes were put in and taken out: each is changed by one thread only.
         self._put = self._taken = 0
@@ -82,7 +81,7 @@ class Writer:
             return self._refused
         return self._offered - self.answers - self.decisions
 
-    def put(self, record: answers.Answer | fields.Made) -> None:
+    def put(self, record: fields.Answer | fields.Made) -> None:
         """Have a record written; it is lost if there is no room in the queue. Called by one thread only."""
         size = _size_of(record)
         self._offered += 1
@@ -114,7 +113,13 @@ class Writer:
             self._warc.close()
             self._json.close()
         except Exception as exc:  # a full disk; and a bug must not pass in silence either
-            self._fail(exc)
+            self.error = exc
+            self._queue.clear()
+            for file in (self._warc, self._json):
+                with suppress(OSError, ValueError), file:  # a ValueError if it is closed, and thus whole
+                    file.truncate(file.complete)
+            if isinstance(exc, FileNotFoundError):  # what was written is gone
+                self.answers = self.decisions = 0
 
     def _empty_queue(self) -> None:
         while self._queue:
@@ -123,7 +128,7 @@ class Writer:
             if isinstance(record, fields.Made):
                 self._lines.append(fields.decision_line(record))
             else:
-                self._members.append(record.packed())
+                self._members.append(answers.packed(record))
                 self._lines.append(fields.record_line(self._members[-1]))
         self._flush()
 
@@ -145,17 +150,8 @@ class Writer:
         self._members.clear()
         self._lines.clear()
 
-    def _fail(self, exc: Exception) -> None:
-        self.error = exc
-        self._queue.clear()
-        for file in (self._warc, self._json):
-            with suppress(OSError, ValueError), file:  # a ValueError if it is closed, and thus whole
-                file.truncate(file.complete)
-        if isinstance(exc, FileNotFoundError):  # what was written is gone
-            self.answers = self.decisions = 0
 
-
-def _size_of(record: answers.Answer | fields.Made) -> int:
+def _size_of(record: fields.Answer | fields.Made) -> int:
     """Return about how much memory a record takes until it is written, in bytes."""
     if isinstance(record, fields.Made):
         return 500 + sys.getsizeof(record.url) + sys.getsizeof(record.requested)

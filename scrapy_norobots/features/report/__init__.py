@@ -2,10 +2,8 @@
 
 `CrawlReport` logs and counts each origin that is loaded, and each request that is dropped, in bounded memory
 (`counters`). At the end, `listing` lists robots.txt files, `counters` makes plain data of all, and `page`
-renders it. A failure here does not affect the crawl: a path that cannot be written is found before the first
-request, and a file that cannot be written at the end is an ERROR in the log. A file is written to a temporary
-file and then moved to its path, so that readers never see half a report. It never replaces the report of a
-crawl that ran at the same time.
+renders it. A path that cannot be written is found before the first request; a file that cannot be written at
+the end is an ERROR in the log. Readers never see half a report.
 """
 
 from __future__ import annotations
@@ -23,40 +21,36 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import scrapy
 import twisted
 from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from scrapy_norobots._version import __version__
 from scrapy_norobots.events import Core, Events, Load, Origins
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
-from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
+from scrapy_norobots.features.report.listing import TYPOS, Examined, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
 from scrapy_norobots.rules.access import Access, AccessKind
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
-from scrapy_norobots.settings import DEFAULTS, error, read
+from scrapy_norobots.settings import DEFAULTS, Config, error, read
+from scrapy_norobots.standard import Reason
 from scrapy_norobots.standard.decision import printable, without_userinfo
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.values import expand
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-
-    from scrapy_norobots.settings import Config
-    from scrapy_norobots.standard import Reason
 
 logger = logging.getLogger(__name__)
 
 # How many origins a report lists: each takes about 0.7 kB of memory while the crawl runs.
 _ROWS_MAX = 10_000
 
-# A body of at most this many bytes is examined within about 2 ms, and needs no thread.
+# A body of at most this many bytes is examined within about 2 ms, and needs no thread; 32 KiB can take 0.1 s.
 _SMALL = 1024
 
 # The user and password of a URL, which may contain anything, and its query, which may have a password too.
@@ -64,14 +58,14 @@ _SECRET = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
 
 
 def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
-    """Report on a crawl. Raises `ValueError` if a path of ``NOROBOTS_REPORT`` cannot be written."""
-    CrawlReport(crawler, config, events)
+    """Report on a crawl, once the middleware is ready."""
+    events.opened.connect(lambda core: CrawlReport(crawler, config, events, core))
 
 
 class CrawlReport:
-    """The report of one crawl."""
+    """The report of one crawl. Raises `ValueError` if a path of ``NOROBOTS_REPORT`` cannot be written."""
 
-    def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
+    def __init__(self, crawler: Crawler, config: Config, events: Events, core: Core) -> None:
         assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
         self._stats = crawler.stats
@@ -79,22 +73,21 @@ class CrawlReport:
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._log = crawl_log(crawler, logger)
         self._started = events.started
+        self._waits = core.waits
         # Each file with its renderer. The shell has no spider at this point, and no crawl to report.
         self._files = [
             _prepare(path, crawler.spider, events.started)
             for path in read(crawler.settings, "NOROBOTS_REPORT")
             if crawler.spider is not None
         ]
-        # What the log names: sites without fresh rules; files with lines without effect that were meant for
-        # the robots of this crawl, and others; dropped start requests.
-        self._without_rules, self._with_typos, self._with_harmless, self._start_drops = (
-            Named() for _ in range(4)
-        )
+        # What the log names: sites without fresh rules, dropped start requests, and, by the level of their
+        # lines, files with lines without effect.
+        self._without_rules, self._start_drops = Named(), Named()
+        self._faulty = {logging.WARNING: Named(), logging.INFO: Named()}
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._stop_saying: Callable[[], object] = lambda: None
         self._thread = ThreadPoolExecutor(1, "norobots-report")  # starts when it is used
         self._counters = counters = Counters(_ROWS_MAX if self._files else 0)
-        events.opened.connect(self._open)
         if self._interval > 0:
             crawler.signals.connect(self._say_what_waits, signals.spider_opened)
         events.loaded.connect(self._load)
@@ -105,14 +98,10 @@ class CrawlReport:
         events.site_waits.connect(self._site_waits)
         events.closing.connect(self._close)
 
-    def _open(self, core: Core) -> None:
-        self._waits = core.waits
-
     async def _load(self, event: Load) -> None:
-        access, previous = event.access, event.previous
+        access, snapshot, previous = event.access, event.access.snapshot, event.previous
         examine = partial(Examined.of, access, event.robot, self._config.also_robots)
-        # To search 32 KiB for lines without effect can take 0.1 s.
-        is_small = len(access.snapshot.body) <= _SMALL
+        is_small = len(snapshot.body) <= _SMALL
         examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
@@ -121,14 +110,9 @@ class CrawlReport:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
             # A decision of this crawl may differ from what the site meant, or not.
-            level, named = (
-                (logging.WARNING, self._with_typos)
-                if TYPOS in examined.marks
-                else (logging.INFO, self._with_harmless)
-            )
-            level = named.level(access.snapshot.origin, level)
-            url = printable(access.snapshot.url)
-            self._log(level, "%s has lines without effect: %s.", url, examined.text)
+            level = logging.WARNING if TYPOS in examined.marks else logging.INFO
+            level = self._faulty[level].level(snapshot.origin, level)
+            self._log(level, "%s has lines without effect: %s.", printable(snapshot.url), examined.text)
         self._counters.load(event, examined)
         if previous is None or (previous.outcome, previous.stale) != (access.outcome, access.stale):
             self._log_outcome(access, is_first=previous is None)
@@ -153,8 +137,7 @@ class CrawlReport:
         if has_no_rules:
             self._stats.inc_value("norobots/unreachable")
             return
-        parser = decision.parser or StrictRobotParser.__name__
-        self._stats.inc_value(f"norobots/forbidden_by/{parser}")
+        self._stats.inc_value(f"norobots/forbidden_by/{decision.parser or StrictRobotParser.__name__}")
         if decision.decided_for:
             self._stats.inc_value(f"norobots/forbidden_for/{decision.decided_for}")
 
@@ -205,13 +188,10 @@ class CrawlReport:
     async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         self._stop_saying()
-        listings: list[Listing] = []
-        if self._files:
-            # The files of most interest, while they are in memory.
-            origins = self._counters.of_most_interest()
-            accesses = list(filter(None, map(all_origins.latest, origins)))
-            work = partial(list_files, accesses, robot, self._counters.drops())
-            listings = await compat.in_thread(self._thread, work)
+        # The files of most interest that are in memory; none without a report.
+        accesses = list(filter(None, map(all_origins.latest, self._counters.of_most_interest())))
+        work = partial(list_files, accesses, robot, self._counters.drops())
+        listings = await compat.in_thread(self._thread, work)
         self._thread.shutdown(wait=False)
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {

@@ -2,15 +2,14 @@
 
 Totals are exact. The `rows_max` most interesting origins have a row of their own, and the first 5,000 causes
 of drops are counted one by one. `facts_of` makes plain data of the counts: the JSON report has exactly this
-data, and the page and the log are made from it. Text from sites is escaped in it with `printable`, so that it
-is safe on a terminal. This module reads no clock.
+data, and the page and the log are made from it. Text from sites is escaped in it, safe for a terminal.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scrapy_norobots.events import Load
@@ -114,8 +113,7 @@ class Outcome(NamedTuple):
 class OriginRow:
     """The row of one origin: its last outcome, the time of its slowest load, and counts of requests.
 
-    `source` is the source of its last load, empty if the origin had no row then. `ignored_lines`, `findings`
-    and `marks` are those of `Examined`.
+    `source` is the source of its last load, empty if the origin had no row then.
     """
 
     outcome: Outcome
@@ -124,15 +122,13 @@ class OriginRow:
     seconds: float = 0.0
     requests: int = 0
     dropped: int = 0
-    ignored_lines: int = 0
-    findings: str = ""
-    marks: frozenset[str] = frozenset()
+    examined: Examined = field(default_factory=Examined)
 
     @property
     def interest(self) -> tuple[bool, int, float]:
         """The key by which rows are ranked when there are too many: problems, then drops, then seconds."""
         usual = self.outcome.key in ("rules", "4xx") and not self.outcome.stale
-        return not usual or self.ignored_lines > 0 or self.dropped > 0, self.dropped, self.seconds
+        return not usual or self.examined.lines > 0 or self.dropped > 0, self.dropped, self.seconds
 
 
 class Counters:
@@ -153,7 +149,6 @@ class Counters:
         self._rows_max = rows_max
 
     def load(self, event: Load, examined: Examined) -> None:
-        """Count a load of an origin, and what was found in its file."""
         origin, outcome = event.access.snapshot.origin, Outcome.of(event.access)
         row = self.rows.get(origin)
         if row is not None:
@@ -167,10 +162,9 @@ class Counters:
         row = row or self._new_row(event.access)
         row.outcome, row.detail = outcome, event.access.detail[:_TEXT_MAX]
         row.source, row.seconds = event.source, max(row.seconds, event.seconds)
-        row.ignored_lines, row.findings, row.marks = examined.lines, examined.kinds, examined.marks
+        row.examined = examined
 
     def add_pass(self, origin: Origin) -> None:
-        """Count a request that passed."""
         self.requests["passed"] += 1
         if origin in self.rows:
             self.rows[origin].requests += 1
@@ -212,10 +206,7 @@ class Counters:
 
 
 def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing] = ()) -> dict[str, Any]:
-    """Return the report of a crawl as plain data, with the listings of robots.txt files.
-
-    `crawl` describes the crawl: generator, spider, times, and so on.
-    """
+    """Return the report as plain data; `crawl` has the spider, times and so on, `files` the listings."""
     lost = "would have been dropped" if crawl.get("dry_run") else "dropped"
     rows = [_row(origin, row) for origin, row in counters.rows.items()]
     origins = counters.outcomes.total()
@@ -283,10 +274,15 @@ def _rules(causes: Counter[Cause]) -> list[dict[str, Any]]:
 
 
 def _row(origin: Origin, row: OriginRow) -> dict[str, Any]:
-    return {field: getattr(row, field) for field in OriginRow.__slots__} | {
-        "origin": printable(str(origin)),
+    return {
         "outcome": str(row.outcome),
-        "seconds": round(row.seconds, 3),
-        "marks": sorted((row.marks | {row.outcome.mark}) - {""}),
         "detail": printable(row.detail),
+        "source": row.source,
+        "seconds": round(row.seconds, 3),
+        "requests": row.requests,
+        "dropped": row.dropped,
+        "ignored_lines": row.examined.lines,
+        "findings": row.examined.kinds,
+        "marks": sorted((row.examined.marks | {row.outcome.mark}) - {""}),
+        "origin": printable(str(origin)),
     }

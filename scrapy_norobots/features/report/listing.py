@@ -3,9 +3,8 @@
 `Examined.of` finds lines without effect, although their author intended one: lines with findings of severity
 `ERROR`, and rules that such a line takes from their robots. It also finds rules with patterns, which the
 strict reading takes literally. Only the start of a file is examined, because findings take longer than
-parsing. `list_files` says for each line whether it stands in the record that applies to the crawl's robot,
-how many requests it dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ. A
-listing is made from what is in memory at the end of a crawl; all together are bounded.
+parsing. `list_files` says for each line whether it applies to the crawl's robot, how many requests it
+dropped, what is wrong with it, and where other readings (`NOROBOTS_ALSO_OBEY`) differ.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from scrapy_norobots.rules.parser import Rules, StrictRobotParser, parser_names, strict_reading, verdicts
+from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.parser import StrictRobotParser, parser_names, strict_reading, verdicts
 from scrapy_norobots.standard import KINDS, Finding, RobotsTxt, Severity
 from scrapy_norobots.standard.decision import printable, quoted
 from scrapy_norobots.standard.findings import find_all, rules_of
@@ -26,9 +26,6 @@ from scrapy_norobots.standard.lines import is_user_agent, to_lines, to_text
 from scrapy_norobots.standard.names import names_robot, to_name
 from scrapy_norobots.standard.records import DEFAULT_NAME, Record
 from scrapy_norobots.standard.urls import percent_encode
-
-if TYPE_CHECKING:
-    from scrapy_norobots.rules.access import Access
 
 # How many characters of a file are examined: at most about 0.1 s of work, for any content.
 _EXAMINED_MAX = 32 * 1024
@@ -85,8 +82,7 @@ class Examined:
     """What was found in a file.
 
     `lines` is how many lines have no effect, or none for the robots they were meant for, `kinds` lists the
-    kinds of findings, and `text` says both for the log, with a message for each kind.
-    `marks` are of `TYPOS` and `PATTERNS`.
+    kinds of findings, and `text` says both for the log. `marks` are of `TYPOS` and `PATTERNS`.
     """
 
     lines: int = 0
@@ -99,7 +95,7 @@ class Examined:
         """Examine the first 32 KiB of the file of an origin, for the robots of a crawl."""
         robots = strict_reading(access.rules)
         if robots is None:
-            return NOTHING
+            return cls()
         # No character has more than four bytes.
         start = to_text(access.snapshot.body[: 4 * _EXAMINED_MAX + 4])
         lines = _lines(start[:_EXAMINED_MAX])
@@ -135,9 +131,6 @@ class Examined:
         said = f"{lost} {'line' if lost == 1 else 'lines'}{why} ({details})"
         listed = ", ".join(f"{kind} ({_place(found)})" for kind, found in kinds.items())
         return cls(lost, listed, said, frozenset(marks))
-
-
-NOTHING = Examined()
 
 
 def _record_for(robots: RobotsTxt, robot: str | bytes) -> Record | None:
@@ -194,8 +187,7 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     for access in islice((one for one in accesses if one.rules is not None), FILES_MAX):
         if len(access.snapshot.body) > room:
             continue  # there would be no room for its listing
-        assert access.rules is not None
-        listing = _list_file(access, access.rules, robot, drops.get(str(access.snapshot.origin), {}))
+        listing = _list_file(access, robot, drops.get(str(access.snapshot.origin), {}))
         text = json.dumps(listing)
         size = len(text) + 5 * sum(map(text.count, "<>&"))  # which are escaped in the page
         if size <= room:
@@ -204,8 +196,8 @@ def list_files(accesses: Iterable[Access], robot: str | bytes, drops: Mapping[st
     return listings
 
 
-def _list_file(access: Access, rules: Rules, robot: str | bytes, drops: Drops) -> Listing:
-    snapshot = access.snapshot
+def _list_file(access: Access, robot: str | bytes, drops: Drops) -> Listing:
+    snapshot, rules = access.snapshot, access.rules
     all_lines = _lines(to_text(snapshot.body))
     lines, more = all_lines[:_LINES_MAX], len(all_lines[_LINES_MAX:])
     listing = Listing(

@@ -1,10 +1,9 @@
 """Render a report as text for the log, as JSON, or as one HTML page that loads nothing from the network.
 
-`log_text` says first what was dropped, what waited or failed, and what to do, in at most 14 lines. All is
-grouped and counted before; the script of the page only sorts, filters and shows. Text from sites can never
-become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON block without a
-``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's own script and
-style, by their hashes.
+The summary for the log has at most 14 lines. The script of the page only sorts, filters and shows. Text from
+sites can never become markup or code in the page: it is escaped for HTML; the rows of the table are in a JSON
+block without a ``<``, and the script inserts them as text; a Content-Security-Policy allows only the page's
+own script and style, by their hashes.
 """
 
 from __future__ import annotations
@@ -209,11 +208,10 @@ def _setup(facts: dict[str, Any]) -> str:
         **crawl["settings"],
         "Versions": ", ".join([crawl["generator"], *map(" ".join, crawl["versions"].items())]),
     }
-    rows = [
+    return "".join(
         f'<tr><th scope="row">{name}</th><td class="site">{escape(text)}</td></tr>'
         for name, text in lines.items()
-    ]
-    return "".join(rows)
+    )
 
 
 def _waiting(requests: dict[str, int]) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_norobots.events import Core, Events, Load
@@ -36,19 +36,13 @@ from scrapy_norobots.features.usage.statements import (
     stated,
 )
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import Statements, statements_of
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
-from scrapy_norobots.settings import SETTINGS, Section, error, setting
+from scrapy_norobots.settings import SETTINGS, Config, Section, error, setting
 from scrapy_norobots.standard import Decision
 from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.meta import terms_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.settings import Config
-
 
 # The headers with a list of words, and those with one value, which META tags may have too.
 _LISTS = (CONTENT_USAGE, CONTENT_SIGNAL)
@@ -100,32 +94,27 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     reader = UsageConfig.from_settings(crawler.settings).reader()
     if reader is None:
         return
-    usage = Usage(crawler)
     events.statements.connect(lambda: reader)
-    events.loaded.connect(usage.loaded)
-    events.opened.connect(usage.open)
+    events.opened.connect(lambda core: Usage(crawler, events, core))
 
 
 class Usage:
     """Puts what a site and a page state into the meta of each response, and counts it."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, events: Events, core: Core) -> None:
+        """Read each file that is loaded, and each response before its callback gets it."""
         assert crawler.stats is not None  # made before any middleware
-        self._crawler = crawler
         self._stats = crawler.stats
-
-    def open(self, core: Core) -> None:
-        """Read each response of the crawl before its callback gets it."""
         self._core = core
-        self._crawler.signals.connect(self.received, signal=signals.response_received)
+        events.loaded.connect(self.loaded)
+        crawler.signals.connect(self.received, signal=signals.response_received)
 
     def loaded(self, event: Load) -> None:
         """Count what a robots.txt states, unless the origin had one before."""
         statements = _statements_of(event.access)
-        if statements is None or not event.is_new:
-            return
-        for each in stated(statements.all):
-            self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
+        if statements is not None and event.is_new:
+            for each in stated(statements.all):
+                self._stats.inc_value(f"norobots/usage/{each.replace(' ', '_')}")
 
     def received(self, response: Response, request: Request) -> None:
         """Set ``response.meta["norobots_usage"]`` to the `PageUsage` of a response."""

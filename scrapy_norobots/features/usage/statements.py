@@ -1,8 +1,7 @@
 """Read statements about the use of pages: one of them, or all of a robots.txt, and decide by them.
 
-The words for uses are those of `NOROBOTS_PURPOSES`, and what each vocabulary calls the same uses. The docs
-have these tables too. Any text is accepted, and none raises an exception. A statement of more than 1,000
-characters is not read; it is taken as a no to every use, because it could be one.
+Any text is accepted, and none raises an exception. A statement of more than 1,000 characters is not read; it
+is taken as a no to every use, because it could be one.
 
 Groups of a robots.txt are those of RFC 9309, which the drafts extend. A line outside any group, or after a
 blank line, applies to every robot as well: it stands in no record of the 1994 standard, and was probably
@@ -15,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -126,8 +126,7 @@ class Statement:
             return False if self.value and REFUSALS[self.kind] == purpose else None
         if self.kind not in WORDS or self.value is None:
             return None
-        words = WORDS[self.kind]
-        said = {value for word, value in self.value.items() if purpose in words.get(word, ())}
+        said = {value for word, value in self.value.items() if purpose in WORDS[self.kind].get(word, ())}
         return False if False in said else True if True in said else None
 
     def facts(self) -> dict[str, Any]:
@@ -242,16 +241,18 @@ class UsageStatements:
     def __init__(self, body: bytes, purposes: Sequence[str] = ()) -> None:
         self.purposes = purposes
         self._found: list[Found] = []
-        # By product token, the numbers of the groups with statements that name it; None: all robots.
+        # By product token, the numbers of the groups that name it; None: all robots.
         self._groups: defaultdict[str | None, set[int]] = defaultdict(set)
         text = to_text(body)
         if any(kind in text.lower() for kind in _KINDS) and not is_html(text):
             sections = sections_of(text)[1]
             numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
-            self._found = list(_statements(sections, numbers))
-            stating = {found.group for found in self._found}
-            for name, number in zip(sections.values if stating else (), numbers, strict=False):
-                self._groups[None if is_for_all(name) else token_of(name)] |= {number} & stating
+            self._found = list(islice(_statements(sections, numbers), MOST + 1))
+            if len(self._found) > MOST:
+                last = self._found.pop().statement
+                self._found.append(Found(replace(last, value=None, problem=UNREAD, place=OUTSIDE), None, ""))
+            for name, number in zip(sections.values, numbers, strict=True) if self._found else ():
+                self._groups[None if is_for_all(name) else token_of(name)].add(number)
         # A word of a value, "a,", takes 25 times its length.
         values = sum(500 + 25 * len(found.statement.text) for found in self._found)
         self.size = 500 + 500 * len(self._groups) + values
@@ -317,7 +318,7 @@ class UsageStatements:
 
 def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
     """Yield the statements of a file, given the number of the group of each section."""
-    line = count = 0
+    line = 0
     for below, group in zip((sections.above, *sections.below), (None, *numbers), strict=True):
         line += group is not None  # the User-agent line above it
         blank = BLANK_LINE.search(below)
@@ -327,11 +328,6 @@ def _statements(sections: Sections, numbers: Sequence[int]) -> Iterator[Found]:
             end = match.start() + 1
             is_after_blank = blank is not None and blank.start() < match.start()
             place = OUTSIDE if group is None else AFTER_BLANK if is_after_blank else GROUP
-            count += 1
-            if count > MOST:
-                text, kind = match[0].strip()[:200], match[1].lower()
-                yield Found(Statement(kind, ROBOTS_TXT, text, None, UNREAD, line, OUTSIDE), None, "")
-                return
             yield _statement(match, line, place, group)
         line += below.count("\n", end)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.http import Response
+from scrapy.utils.python import global_object_name
 
-from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.audit import Audit, Problem
-from scrapy_norobots.features.evidence.fields import Made, Settings, path_of
+from scrapy_norobots.features.evidence.fields import Answer, Made, Settings
 from scrapy_norobots.features.evidence.writer import Writer
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
 from scrapy_norobots.rules.parser import Rules, StrictRobotParser
@@ -24,14 +24,14 @@ TIME = 1_700_000_000.0
 BODY_MAX = 2 * 1024 * 1024
 SETTINGS = Settings(
     policy=dict(StatusPolicy.of("koster1996").table),
-    parsers=[path_of(StrictRobotParser)],
+    parsers=[global_object_name(StrictRobotParser)],
 )
 JUDGE = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), RobotsTxt.parse)
 
 
 def strict(settings: Settings) -> Callable[[bytes], Rules]:
     """Stand for what the command knows of parsers."""
-    if list(settings.parsers) != [path_of(StrictRobotParser)]:
+    if list(settings.parsers) != [global_object_name(StrictRobotParser)]:
         raise LookupError(f"unknown parser {settings.parsers}")
     return partial(RobotsTxt.parse, multivalue=settings.multivalue)
 

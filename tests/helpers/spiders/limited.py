@@ -18,8 +18,8 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from scrapy_norobots.features import evidence
-from scrapy_norobots.features.evidence import writer
-from scrapy_norobots.features.evidence.answers import Answer
+from scrapy_norobots.features.evidence import answers, writer
+from scrapy_norobots.features.evidence.fields import Answer
 from tests.helpers.spiders.pages import Pages
 
 
@@ -72,8 +72,8 @@ class OnASlowDisk(Pages):
             assert may_write.wait(60)
             return really_packed(answer)
 
-        really_packed = Answer.packed
-        Answer.packed = packed  # type: ignore[method-assign,assignment]
+        really_packed = answers.packed
+        answers.packed = packed
         logging.getLogger("scrapy_norobots").addHandler(_Watcher(look))
 
 

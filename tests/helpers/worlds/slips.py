@@ -13,8 +13,7 @@ from scrapy_norobots import question
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.early_drops import EarlyDrops
 from scrapy_norobots.features.evidence import Evidence
-from scrapy_norobots.features.evidence.answers import Answer
-from scrapy_norobots.features.evidence.fields import Made
+from scrapy_norobots.features.evidence.fields import Answer, Made
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.statements import UsageStatements
 from scrapy_norobots.load.loader import OriginCache
