@@ -73,9 +73,11 @@ class ConnectionEnds:
         # The requests that are being downloaded, and whether a connection to the origin of one has failed
         # meanwhile. Two at a time are rare, and one that is complete is then downloaded again.
         self._has_failed: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
+        self._has_looked = False
         crawler.signals.connect(self._look_at_handlers, signals.spider_opened)
 
     def _look_at_handlers(self) -> None:
+        self._has_looked = True
         for scheme in ("http", "https"):
             handler = download_handler(self._crawler, scheme)
             pool, session = getattr(handler, "_pool", None), getattr(handler, "_session", None)
@@ -86,6 +88,8 @@ class ConnectionEnds:
 
     def watch(self, request: Request) -> None:
         """Note connections that fail from now on."""
+        if not self._has_looked:  # in a command, which has opened its spider before
+            self._look_at_handlers()
         self._has_failed[request] = False
 
     def _failed(self, url: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.running.commands import run
 from tests.helpers.running.crawling import ADDON, crawl
 from tests.helpers.sites import Answer, Site
 from tests.helpers.sites.faults import FAULTS, Exchange, Fault, FaultLab
@@ -35,6 +37,14 @@ def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str) -> None:
         seen = crawl(f"{start.url}/", spider=PLAN, settings=SHORT, arguments={"plan": plan})
         assert len(lab.asked["changing"]) == 2
     assert seen.notes["results"] == ["RobotsForbidden", "RobotsForbidden"]
+
+
+@pytest.mark.parametrize("command", ["robots-check", "robots-lint"])
+def test_a_command_does_not_read_a_file_that_a_reset_cuts_off(tmp_path: Path, command: str) -> None:
+    with FaultLab([Fault("cut off", "closed", cut_off_by_reset)]) as lab:
+        done = run(tmp_path, command, f"{lab.origin(lab.faults[0])}/")
+    assert "the response is incomplete" in done.stdout + done.stderr
+    assert done.returncode == 2
 
 
 def test_a_target_of_a_redirect_that_a_reset_cuts_off_is_not_obeyed(mode: str) -> None:
