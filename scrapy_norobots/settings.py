@@ -206,13 +206,13 @@ class Section:
         return cls(**{one.name: one.metadata["read"](settings) for one in fields(cls)})  # type: ignore[arg-type]
 
 
-def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """Return the parser that the user has set; None for Scrapy's default and for the strict parser."""
+def _parser(settings: BaseSettings) -> type[RobotParser]:
+    """Return the parser that the user has set; the strict parser in place of Scrapy's default."""
     is_default = settings.getpriority("ROBOTSTXT_PARSER") in (None, SETTINGS_PRIORITIES["default"])
     if is_default or settings.get("ROBOTSTXT_PARSER") is None:
-        return None
+        return StrictRobotParser
     parser: type[RobotParser] = read(settings, "ROBOTSTXT_PARSER", values.parser)
-    return None if parser is StrictRobotParser else parser
+    return parser
 
 
 def _store(settings: BaseSettings) -> str:
@@ -236,7 +236,7 @@ class Config(Section):
 
     obey: bool = setting("ROBOTSTXT_OBEY", values.flag)
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
-    parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
+    parser: type[RobotParser] = setting(_parser)
     also_obey: tuple[type[RobotParser], ...] = setting("NOROBOTS_ALSO_OBEY")
     also_robots: tuple[str, ...] = setting("NOROBOTS_ALSO_ROBOTS")
     status_policy: StatusPolicy = setting("NOROBOTS_STATUS_POLICY")

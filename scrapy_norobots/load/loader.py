@@ -29,7 +29,7 @@ from twisted.python.failure import Failure
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
 from scrapy_norobots.rules.access import Access, Judge
-from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.rules.parser import as_parser, reader_of
 from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
@@ -136,7 +136,7 @@ class RobotsLoader:
         self._stats = crawler.stats
         self.config = config
         self.events = events
-        reader = Reader(
+        read = reader_of(
             crawler,
             config.parser,
             config.also_obey,
@@ -145,7 +145,7 @@ class RobotsLoader:
             also_robots=config.also_robots,
             statements=events.statements.ask(),
         )
-        self.judge = Judge(config.status_policy, config.freshness, reader.read)
+        self.judge = Judge(config.status_policy, config.freshness, read)
         self._fetcher = Fetcher(crawler, config, events)
         self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()

@@ -102,69 +102,60 @@ class Rfc9309RobotParser(StrictRobotParser):
     reading = "rfc9309"
 
 
-class Reader:
-    """Reads files with the parsers that the settings of a crawler name.
+_OWN = (StrictRobotParser, Rfc9309RobotParser)
 
-    `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
+
+def reader_of(
+    crawler: Crawler,
+    parser: type[RobotParser],
+    also_obey: Sequence[type[RobotParser]],
+    *,
+    multivalue: bool,
+    crawl_delay: bool = False,
+    also_robots: Sequence[str] = (),
+    statements: Callable[[bytes], Statements] | None = None,
+) -> Callable[[bytes], Rules]:
+    """Return what reads the body of a robots.txt with `parser` and those of `also_obey`.
+
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
     read too. `also_robots` are other names that must be allowed. `statements` reads what a file says about
-    the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
+    the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used; what is
+    returned raises what the user's parsers raise.
     """
+    parsers = [parser, *also_obey]
+    # One object for both readings of this package, which reads a file once.
+    own = {each.reading for each in parsers if each in _OWN}
+    reading = "both" if len(own) > 1 else next(iter(own), None)
+    foreign = [each for each in parsers if each not in _OWN]
+    for each in foreign:
+        _check(each, crawler, "ROBOTSTXT_PARSER" if each is parser else "NOROBOTS_ALSO_OBEY")
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        parser: type[RobotParser] | None,
-        also_obey: Sequence[type[RobotParser]],
-        *,
-        multivalue: bool,
-        crawl_delay: bool = False,
-        also_robots: Sequence[str] = (),
-        statements: Callable[[bytes], Statements] | None = None,
-    ) -> None:
-        self._crawler = crawler
-        self._statements = statements
-        self._multivalue = multivalue
-        self._also_robots = also_robots
-        parsers = [StrictRobotParser if parser is None else parser, *also_obey]
-        own = {each.reading for each in parsers if each in (StrictRobotParser, Rfc9309RobotParser)}
-        # One object for both readings of this package, which reads a file once.
-        self._reading = "both" if len(own) > 1 else next(iter(own), None)
-        self._foreign = [each for each in parsers if each not in (StrictRobotParser, Rfc9309RobotParser)]
-        self._is_own_first = parsers[0] not in self._foreign
-        self._keeps_delay = crawl_delay
-        replaced = [parser] if parser is not None else []
-        for setting, named in (("ROBOTSTXT_PARSER", replaced), ("NOROBOTS_ALSO_OBEY", also_obey)):
-            for each in named:
-                try:
-                    # Check that the parser can import its library and answer a question.
-                    robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                    build_from_crawler(each, crawler, b"").allowed("http://town.example/", robot)
-                except Exception as exc:  # a user's parser may raise anything
-                    problem = f"{each.__name__} cannot be used: {exc}"
-                    raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
-
-    def read(self, body: bytes) -> Rules:
-        """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
+    def read(body: bytes) -> Rules:
         readings: list[Rules] = [
-            ForeignRules(build_from_crawler(each, self._crawler, _as_utf8(body)), body, each.__name__)
-            for each in self._foreign
+            ForeignRules(build_from_crawler(each, crawler, _as_utf8(body)), body, each.__name__)
+            for each in foreign
         ]
-        if self._reading is not None:
-            own = RobotsTxt.parse(body, reading=self._reading, multivalue=self._multivalue)
-            readings.insert(0 if self._is_own_first else 1, own)
+        if reading is not None:
+            rules = RobotsTxt.parse(body, reading=reading, multivalue=multivalue)
+            readings.insert(0 if parser in _OWN else 1, rules)
         delay = CrawlDelay(body)
-        keeps_delay = self._keeps_delay and delay.has_lines
-        statements = None if self._statements is None else self._statements(body)
-        if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
+        keeps_delay = crawl_delay and delay.has_lines
+        said = None if statements is None else statements(body)
+        if len(readings) == 1 and not keeps_delay and not also_robots and said is None:
             return readings[0]
-        return AllRules(
-            readings,
-            delay,
-            keeps_delay=keeps_delay,
-            also_robots=self._also_robots,
-            statements=statements,
-        )
+        return AllRules(readings, delay, keeps_delay=keeps_delay, also_robots=also_robots, statements=said)
+
+    return read
+
+
+def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
+    """Check that a parser of the user can import its library and answer a question."""
+    try:
+        robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
+        build_from_crawler(parser, crawler, b"").allowed("http://town.example/", robot)
+    except Exception as exc:  # a user's parser may raise anything
+        problem = f"{parser.__name__} cannot be used: {exc}"
+        raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
 
 
 def _as_text(url: str | bytes) -> str:

@@ -14,9 +14,9 @@ from scrapy_norobots.rules import delay_values
 from scrapy_norobots.rules.parser import (
     AllRules,
     ForeignRules,
-    Reader,
     as_parser,
     crawl_delay,
+    reader_of,
     strict_reading,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
@@ -98,8 +98,8 @@ def test_several_readings_convert_to_one_parser() -> None:
 @pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
 def test_the_crawl_delay_is_read_if_no_other_parser_reads_it(others: list[Any]) -> None:
     body = b"User-agent: *\nCrawl-delay: 3\n"
-    reader = Reader(crawler(), None, others, multivalue=False, crawl_delay=True)
-    rules = reader.read(body)
+    read = reader_of(crawler(), StrictRobotParser, others, multivalue=False, crawl_delay=True)
+    rules = read(body)
     assert not rules.is_ready("FooBot")
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
@@ -114,7 +114,7 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     read = MagicMock(side_effect=groups_of)
     monkeypatch.setattr(delay_values, "groups_of", read)
     body = "User-agent: potto\nCrawl-delay: 7\nDisallow:\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
-    rules = Reader(crawler(), None, others, multivalue=False).read(body)
+    rules = reader_of(crawler(), StrictRobotParser, others, multivalue=False)(body)
     size = rules.size
     parser = as_parser(rules)
     rules.prepare(ORIGIN, "FooBot")
@@ -127,15 +127,15 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
 
 
 def test_files_without_a_crawl_delay_need_no_second_reading() -> None:
-    reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
+    read = reader_of(crawler(), StrictRobotParser, [], multivalue=False, crawl_delay=True)
     for body in (
         b"",
         b"User-agent: *\nDisallow: /delay\n",
         b"# Crawl-delay: 3\n",
         b"User-agent: *\nCrawl-delay:\n",
     ):
-        assert isinstance(reader.read(body), RobotsTxt)
-        assert crawl_delay(reader.read(body), "FooBot") is None
+        assert isinstance(read(body), RobotsTxt)
+        assert crawl_delay(read(body), "FooBot") is None
     assert crawl_delay(None, "FooBot") is None
 
 

@@ -26,7 +26,6 @@ from scrapy import signals
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import crawl_log, spider_name
 from scrapy_norobots.settings import Config, Section, error, setting
@@ -199,7 +198,7 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
     """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
-        parsers=[fields.path_of(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        parsers=[fields.path_of(one) for one in (config.parser, *config.also_obey)],
         multivalue=config.multivalue,
         dry_run=config.dry_run,
         also_robots=list(config.also_robots),

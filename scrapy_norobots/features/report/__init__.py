@@ -265,7 +265,7 @@ def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dic
     return {
         "robot": printable(robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot),
         "token": printable(to_name(robot)),
-        "readings": [one.__name__ for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        "readings": [one.__name__ for one in (config.parser, *config.also_obey)],
         "status_policy": _shown(given["NOROBOTS_STATUS_POLICY"]),
         "settings": {name: _shown(value) for name, value in changed.items()},
         "versions": {
