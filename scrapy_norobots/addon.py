@@ -46,8 +46,7 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Register the defaults of the plugin's settings."""
         for name, default in DEFAULTS.items():
-            if settings.getpriority(name) is None:
-                settings.set(name, default, priority="default")
+            settings.setdefault(name, default, priority="default")
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable the plugin's middlewares, its downloader and its scheduler in a crawler's settings.

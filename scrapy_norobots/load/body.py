@@ -170,7 +170,10 @@ def _deflate(body: bytes) -> _Stream:
 
 
 class _Brotli:
-    """A decompressor for brotli. It raises an error if data follows the end of the stream."""
+    """A decompressor for brotli. It raises an error if data follows the end of the stream.
+
+    What it returns at once may be longer than the limit; it is shorter only at the end of the data.
+    """
 
     unused_data = b""
 
@@ -183,13 +186,8 @@ class _Brotli:
     def eof(self) -> bool:
         return bool(self._stream.is_finished())
 
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        text = b""
-        while more := self._stream.process(data, output_buffer_limit=max_length):
-            text, data = text + more, b""
-            if self.eof or len(text) >= max_length:
-                break
-        return text
+    def decompress(self, data: bytes, max_length: int, /) -> Any:
+        return self._stream.process(data, output_buffer_limit=max_length)
 
 
 def _zstd(body: bytes) -> _Stream:

@@ -241,18 +241,14 @@ class RobotsLoader:
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             is_held, snapshots = await store.lock(origin, LOCK_SECONDS)
-            try:
-                # Another process may have saved it after the look into the store and before the lock. What it
-                # saved during the wait is used even if it has expired since.
-                stored = await self.recall(snapshots, previous)
-                if stored is not None and (stored.lifetime > 0 or waited):
-                    await store.unlock(origin)
-                    return stored, "store"
-                if is_held:
-                    return await self._download(origin, request, stored or previous), "network"
-            except Exception:  # a bug
+            # Another process may have saved it after the look into the store and before the lock. What it
+            # saved during the wait is used even if it has expired since.
+            stored = await self.recall(snapshots, previous)
+            if stored is not None and (stored.lifetime > 0 or waited):
                 await store.unlock(origin)
-                raise
+                return stored, "store"
+            if is_held:
+                break
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -54,15 +54,12 @@ class HostNames:
     async def look_up(self, request: Request) -> None:
         """Look up the host of a request, if this process connects to it; a failure is not reported here."""
         parts = urlsplit(request.url)
-        host = parts.hostname
-        if not host or isIPAddress(host) or isIPv6Address(host):
-            return
-        if self._has_proxies or request.meta.get("proxy"):
+        host = parts.hostname or ""
+        if isIPAddress(host) or isIPv6Address(host) or self._has_proxies or request.meta.get("proxy"):
             return
         handler = download_handler(self._crawler, parts.scheme)
-        if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
-            return
-        await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
+        if type(handler).__module__.startswith("scrapy."):  # another may resolve names elsewhere
+            await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
 
 
 class ConnectionEnds:

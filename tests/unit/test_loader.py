@@ -44,14 +44,11 @@ class FakeFetcher:
 
     def __init__(self) -> None:
         self.snapshot = found(SHUT)
-        self.error: Exception | None = None
         self.previous: list[Snapshot | None] = []
 
     async def fetch(self, origin: Origin, request: Request, previous: Snapshot | None) -> Snapshot:
         self.previous.append(previous)
         await asyncio.sleep(0.05)
-        if self.error is not None:
-            raise self.error
         return self.snapshot
 
 
@@ -132,14 +129,6 @@ async def test_a_file_that_takes_long_is_read_in_a_thread(
         crawl.fetcher.snapshot = found(SHUT.ljust(size, b"#"))
         await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
     assert seen == [is_thread]
-
-
-async def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
-    async with crawls(tmp_path, 2) as (first, second):
-        first.fetcher.error = RuntimeError("a bug")
-        with pytest.raises(RuntimeError, match="a bug"):
-            await first.load()
-        assert (await second.store.lock(ORIGIN, 60)).is_held
 
 
 async def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
