@@ -40,12 +40,9 @@ def _seconds(value: object) -> float | None:
 
 
 class CrawlDelay:
-    """The `Crawl-delay` lines of a file."""
-
-    size = 1000  # the body is in memory anyway
+    """The `Crawl-delay` lines of a file, which is read when it is asked for them."""
 
     def __init__(self, body: bytes | str) -> None:
-        """Keep the body of a file. Nothing is read yet."""
         self._body = body
         self._values: dict[str, float | None] = {}
 
@@ -77,7 +74,7 @@ class CrawlDelay:
         self._values[token] = value
         return value
 
-    def read(self, token: str) -> float | None:
+    def _read(self, token: str) -> float | None:
         if not self.has_lines:
             return None
         sections = sections_of(to_text(self._body))[1]

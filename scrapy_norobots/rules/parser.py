@@ -207,7 +207,7 @@ def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
     """
     # The 1994 standard has no Crawl-delay.
     values = [each.crawl_delay(robot) for each in _parsers_of(rules) if isinstance(each, ForeignRules)]
-    if isinstance(rules, AllRules) and rules.delay is not None:
+    if isinstance(rules, AllRules):
         values.append(rules.delay.value(robot))
     return largest(values)
 
@@ -290,15 +290,14 @@ class AllRules(RobotParser):
 
     `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
-    `delay` reads the `Crawl-delay` lines, as parsers of the user may do too. If `keeps_delay` is true, the
-    crawl asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal
-    sends.
+    `delay` reads the `Crawl-delay` lines; if `keeps_delay` is true, `prepare` does so. As a `RobotParser`,
+    this is what the `robots_parsed` signal sends.
     """
 
     def __init__(
         self,
         readings: Sequence[Rules],
-        delay: CrawlDelay | None = None,
+        delay: CrawlDelay,
         *,
         keeps_delay: bool = False,
         also_robots: Sequence[str] = (),
@@ -313,7 +312,7 @@ class AllRules(RobotParser):
 
     @property
     def size(self) -> int:
-        return sum(rules.size for rules in self._asked) + (self.delay.size if self.delay else 0)
+        return 1000 + sum(rules.size for rules in self._asked)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:

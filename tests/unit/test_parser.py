@@ -22,6 +22,7 @@ from scrapy_norobots.rules.parser import (
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.groups import groups_of
 
+NO_DELAY = delay_values.CrawlDelay(b"")
 ORIGIN = Origin("http", "town.example", 8080)
 
 
@@ -52,7 +53,7 @@ def test_a_foreign_parser_decides_about_the_url_that_is_sent() -> None:
 
 def test_no_reading_is_asked_for_a_reason_after_one_that_forbids() -> None:
     parser = Only("/a")
-    rules = AllRules([RobotsTxt.parse("User-agent: *\nDisallow: /a\n"), ForeignRules(parser, b"")])
+    rules = AllRules([RobotsTxt.parse("User-agent: *\nDisallow: /a\n"), ForeignRules(parser, b"")], NO_DELAY)
     assert rules.decide("http://town.example:8080/a", "FooBot").rule == (2, "/a")
     assert parser.asked == []
     assert rules.decide("http://town.example:8080/b", "FooBot").parser == "Only"
@@ -62,7 +63,7 @@ def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     strict, foreign = RobotsTxt.parse(b""), ForeignRules(Only("/"), b"")
     parser = as_parser(strict)
     assert isinstance(parser, StrictRobotParser)
-    assert parser.robots is strict_reading(AllRules([strict])) is strict
+    assert parser.robots is strict_reading(AllRules([strict], NO_DELAY)) is strict
     assert as_parser(foreign) is foreign.parser
     assert strict_reading(foreign) is strict_reading(None) is None
 
@@ -84,13 +85,14 @@ class Slow(Only):
 def test_several_readings_convert_to_one_parser() -> None:
     strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
     others = [ForeignRules(Slow("/b", delay), b"") for delay in (2, 10.5, None, RuntimeError("no"), -30)]
-    parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others]))
+    parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others], NO_DELAY))
     assert isinstance(parser, AllRules)
     assert parser.allowed("http://town.example:8080/b", "FooBot")
     assert not parser.allowed("http://town.example:8080/a", b"FooBot")
     assert not parser.allowed("http://town.example:8080/c", "FooBot")
     assert parser.crawl_delay(b"FooBot/1.0") == 10.5
-    assert as_parser(AllRules([strict, ForeignRules(Only("/b"), b"")])).crawl_delay("FooBot") is None
+    without = AllRules([strict, ForeignRules(Only("/b"), b"")], NO_DELAY)
+    assert as_parser(without).crawl_delay("FooBot") is None
     with pytest.raises(NotImplementedError):
         AllRules.from_crawler(MagicMock(), b"")
 
