@@ -64,8 +64,8 @@ class Addon:
             if name != "NOROBOTS_ALSO_OBEY":  # the user's parsers must not be imported before the reactor
                 read(settings, name)  # an error now, before the engine has opened anything
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
-            settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority="addon")
+        # Only Scrapy's default has a lower priority: that of the project, or of another add-on, stays.
+        settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority=1)
         _wrap_scheduler(settings)
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)

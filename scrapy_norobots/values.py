@@ -139,9 +139,8 @@ def policy(value: Any) -> StatusPolicy:
 
 def paths(value: Any) -> tuple[str, ...]:
     """Return the paths in a list; one path may stand alone."""
-    one_or_more = [value] if isinstance(value, os.PathLike) else value
-    found = listed("a path or a list of paths", (str, os.PathLike), one_or_more)
-    return tuple(map(os.fspath, found))
+    several = [value] if isinstance(value, os.PathLike) else value
+    return tuple(map(os.fspath, listed("a path or a list of paths", (str, os.PathLike), several)))
 
 
 def folder(value: Any) -> str:

@@ -74,7 +74,7 @@ class CrawlDelay:
         self._values[token] = value
         return value
 
-    def _read(self, token: str) -> float | None:
+    def read(self, token: str) -> float | None:
         if not self.has_lines:
             return None
         sections = sections_of(to_text(self._body))[1]

@@ -6,7 +6,7 @@ the header. So this module applies the same sources in the same order as Scrapy'
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _HEADER = "User-Agent"
 
 
+@lru_cache(maxsize=64)
+def _encoded(user_agent: str) -> bytes:
+    return user_agent.encode("utf-8", "replace")
+
+
 class Identity:
     """The User-Agent of a crawler's requests."""
 
@@ -28,7 +33,7 @@ class Identity:
         """Use `robot` (the setting `ROBOTSTXT_USER_AGENT`) for all requests, unless it is None."""
         self._crawler = crawler
         self._robot = robot
-        self._last: tuple[object, bytes] = object(), b""  # the last `user_agent`, and its header
+        self._user_agent = crawler.settings.get("USER_AGENT")
 
     def robot(self, request: Request) -> str | bytes:
         """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
@@ -56,12 +61,8 @@ class Identity:
         # When the spider is opened, this middleware takes its `user_agent`; a later one is not sent. It is
         # asked each time, because another handler of `spider_opened` may schedule requests before that.
         source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
-        value = getattr(source, "user_agent", ...)
-        if value is not self._last[0]:
-            agent = self._crawler.settings.get("USER_AGENT") if value is ... else value
-            encoded = agent if isinstance(agent, bytes) else str(agent or "").encode("utf-8", "replace")
-            self._last = value, encoded
-        return self._last[1]
+        agent = getattr(source, "user_agent", self._user_agent)
+        return agent if isinstance(agent, bytes) else _encoded(str(agent or ""))
 
     @cached_property
     def _default_header(self) -> bytes | None:
