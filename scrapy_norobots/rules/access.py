@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -97,19 +96,11 @@ class StatusPolicy:
         return key, self.table[key]
 
 
-class AccessKind(Enum):
-    """The three kinds of access to an origin."""
-
-    RULES = "rules"
-    OPEN = "open"
-    CLOSED = "closed"
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
     """What may be fetched at an origin, and why.
 
-    - `rules` is None unless `kind` is `AccessKind.RULES`.
+    - `rules` is None unless `kind` is "rules".
     - `snapshot` is the download that the access was judged from; if `stale`, the last good one.
     - `outcome` is ``"rules"`` or the key of the policy that decided.
     - `note` says in words what happened last, if that is more than the status of `snapshot`.
@@ -120,7 +111,7 @@ class Access:
       requests that use one of them only.
     """
 
-    kind: AccessKind
+    kind: Literal["rules", "open", "closed"]
     snapshot: Snapshot
     outcome: str
     lifetime: float
@@ -152,7 +143,7 @@ class Access:
     @property
     def is_closed_for_now(self) -> bool:
         """Whether nothing may be fetched, and the next download of robots.txt may change that."""
-        return self.kind is AccessKind.CLOSED and self.temporary
+        return self.kind == "closed" and self.temporary
 
     @property
     def size(self) -> int:
@@ -167,7 +158,7 @@ class Access:
             return "they are used until NOROBOTS_STALE_TTL ends"
         if self.rules is not None:
             return ""
-        verb = "allows" if self.kind is AccessKind.OPEN else "denies"
+        verb = "allows" if self.kind == "open" else "denies"
         return f"NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
 
     def is_ready(self, robot: str | bytes) -> bool:
@@ -183,14 +174,14 @@ class Access:
         """Return whether `robot` must not fetch `target`, a path with its query, at the origin."""
         if self.rules is not None:
             return self.rules.forbids(origin, target, robot)
-        return self.kind is AccessKind.CLOSED and not is_robots_txt(target)
+        return self.kind == "closed" and not is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""
         if self.rules is not None:
             return self.rules.decide(url, robot, self.snapshot.url)
         decision = Decision(
-            verdict=Verdict.ALLOWED if self.kind is AccessKind.OPEN else Verdict.FORBIDDEN,
+            verdict=Verdict.ALLOWED if self.kind == "open" else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.ERROR if self.snapshot.status is None else Reason.STATUS,
@@ -273,7 +264,7 @@ class Judge:
                 snapshot = replace(snapshot, status=None, error=error, local_failure=True, exception=exc)
             else:
                 lifetime = self.freshness.lifetime(snapshot)
-                return Access(AccessKind.RULES, snapshot, "rules", lifetime, rules=rules)
+                return Access("rules", snapshot, "rules", lifetime, rules=rules)
         status, where = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.
@@ -286,7 +277,7 @@ class Judge:
             proxies |= previous.proxies
         lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
-            kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
+            kind="open" if action == ALLOW else "closed",
             snapshot=replace(snapshot, body=b""),
             outcome=key,
             lifetime=lifetime_of(snapshot),

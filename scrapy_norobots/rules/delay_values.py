@@ -19,7 +19,6 @@ from scrapy_norobots.standard.names import Robot
 _LINE = re.compile(
     r"\n[ \t]*crawl[- ]?delay(?:[ \t]*:|[ \t])[ \t]*([^\s#]+)[ \t]*(?:(?=[#\n])|\Z)", re.IGNORECASE | re.ASCII
 )
-_MAY_HAVE_ONE = re.compile(rb"d\0*e\0*l\0*a\0*y", re.IGNORECASE)  # also in UTF-16 and UTF-32
 
 # How many tokens are remembered, as in `RobotsTxt`.
 _ROBOTS_REMEMBERED = 64
@@ -49,10 +48,7 @@ class CrawlDelay:
     @cached_property
     def has_lines(self) -> bool:
         """Whether the file has such lines, as one of six files does."""
-        body = self._body
-        return (isinstance(body, str) or _MAY_HAVE_ONE.search(body) is not None) and (
-            _LINE.search(f"\n{with_line_feeds(to_text(body))}\n") is not None
-        )
+        return _LINE.search(f"\n{with_line_feeds(to_text(self._body))}\n") is not None
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether `value` returns at once; if not, call it in a thread first."""

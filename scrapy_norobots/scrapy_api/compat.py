@@ -245,8 +245,7 @@ def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
     In Scrapy 2.13, a class and its import path are two components.
     """
     join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
-    joined: Mapping[Any, Any] = join(name)
-    return joined
+    return dict(join(name))
 
 
 def downloader(crawler: Crawler) -> Any:

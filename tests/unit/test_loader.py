@@ -21,7 +21,7 @@ from scrapy_norobots.features import report
 from scrapy_norobots.features.report.listing import Examined
 from scrapy_norobots.load import loader
 from scrapy_norobots.load.loader import OriginCache, RobotsLoader
-from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin
@@ -233,7 +233,7 @@ def origin(number: int) -> Origin:
     return Origin("http", f"{number}.town.example", 80)
 
 
-FINE = Access(AccessKind.OPEN, Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
+FINE = Access("open", Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
 
 
 def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
-from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
@@ -115,8 +115,8 @@ class CrawlReport:
         is_small = len(access.snapshot.body) <= _SMALL
         examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
-            self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
-        self._stats.inc_value(f"norobots/origins/{access.kind.value}")
+            self._stats.inc_value(f"norobots/origins/{previous.kind}", -1)
+        self._stats.inc_value(f"norobots/origins/{access.kind}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
@@ -238,10 +238,10 @@ class CrawlReport:
         level = logging.WARNING
         if access.stale:
             what = "still follow the cached rules"
-        elif access.kind is AccessKind.CLOSED:
+        elif access.kind == "closed":
             what = "are not sent" if access.is_closed_for_now and self._retries_closed else "are dropped"
             what = "would be dropped" if self._config.dry_run else what
-        elif access.kind is AccessKind.OPEN:
+        elif access.kind == "open":
             what = "are allowed"
             # A site without a robots.txt is normal; a failure, or a redirect that cannot be followed, is not.
             level = logging.WARNING if access.temporary else logging.DEBUG
