@@ -1,8 +1,6 @@
 """What is checked before a crawl begins: whether the plugin is wanted, and the project is set up for it.
 
-The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change. `keys_of` finds a class
-in a component setting and imports no modules of the user, so add-ons may call it; `enabled_keys` imports the
-components that the user has listed.
+The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change.
 """
 
 from __future__ import annotations
@@ -120,7 +118,10 @@ def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
 
 
 def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
-    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it."""
+    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it.
+
+    The components that the user has listed are imported.
+    """
     return [
         key
         for key, order in compat.components(settings, name).items()

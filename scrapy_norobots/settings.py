@@ -1,9 +1,8 @@
 """The settings: their table, and what is read from it once, when the crawl starts.
 
-`SETTINGS` is the table of this package's own settings: the default of each, what reads its value, and what it
-does. `Config`, the sections of the features, the defaults that the add-on registers, and the tables of
-docs/settings.md come from it. An invalid value is a `SettingError` with the setting, the value and what is
-accepted. An unknown name that starts with `NOROBOTS_` is a WARNING that suggests the most similar name.
+`SETTINGS` is the table of this package's own settings. `Config`, the sections of the features, the defaults
+that the add-on registers, and the tables of docs/settings.md come from it. An unknown name that starts with
+`NOROBOTS_` is a WARNING that suggests the most similar name.
 """
 
 from __future__ import annotations
@@ -173,10 +172,7 @@ def error(name: str, value: object, problem: str) -> SettingError:
 
 
 def read(settings: BaseSettings, name: str, reader: Callable[[Any], Any] | None = None) -> Any:
-    """Return the value of a setting as the code uses it; one that is not of this package needs a reader.
-
-    Raises `SettingError`.
-    """
+    """Return the value of a setting as the code uses it; one that is not of this package needs a reader."""
     value = settings.get(name, DEFAULTS.get(name))
     try:
         return (reader or SETTINGS[name].read)(value)
@@ -262,7 +258,7 @@ class Config(Section):
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check the settings of a crawler, and warn about unknown ones. Raises `SettingError`."""
+        """Read and check the settings of a crawler, and warn about unknown ones."""
         names = [name.removeprefix(PREFIX) for name in SETTINGS]
         for name in settings:
             if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:

@@ -1,8 +1,7 @@
 """Read the values of settings: from Python, or as text from the command line.
 
-Each function takes the value of a setting as its last argument, returns it as the code uses it, and raises
-`ValueError`, which says what is accepted. `settings.SETTINGS` says which function reads which setting. The
-last one, `expand`, replaces the placeholders in a path, as in Scrapy's `FEEDS`.
+Each function takes the value of a setting, returns it as the code uses it, and raises `ValueError`, which
+says what is accepted. The last one, `expand`, replaces the placeholders in a path, as in Scrapy's `FEEDS`.
 """
 
 from __future__ import annotations
@@ -164,9 +163,8 @@ def store(value: Any) -> str | None:
 def expand(setting: str, template: str, spider: Spider | None, start: datetime) -> str:
     """Return the path that a template names, with the home directory in place of ``~``.
 
-    ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of the spider. So
-    processes that run at the same time can each have a path of their own.
-    Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
+    ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of the spider. Raises
+    `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
     time = start.isoformat(timespec="seconds").replace(":", "-")
     values: dict[str, object] = {}

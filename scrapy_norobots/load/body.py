@@ -1,13 +1,12 @@
 """The bodies of robots.txt files: their memory while they are downloaded, and their encodings.
 
-`BodiesInFlight` limits the memory of all bodies that are being downloaded: download handlers keep a body in
-memory until it is complete, hundreds of downloads may run at once, and `NOROBOTS_MAXSIZE` limits each alone.
+`BodiesInFlight` limits the memory of all bodies that are being downloaded, because hundreds of downloads may
+run at once, and `NOROBOTS_MAXSIZE` limits each alone.
 
 `decode` returns the whole file, or raises `ValueError`. A server may compress a robots.txt although the
-request asks for no encoding, or serve a robots.txt.gz as it is. Scrapy decodes whatever was received, so half
-a file looks like a whole one. Here, each encoding must reach its own end, with a valid checksum if it has
-one, and nothing unknown may follow. An empty body is an empty file in any encoding. Decoding takes little
-time, and little more memory than `maxsize` bytes.
+request asks for no encoding. Scrapy decodes whatever was received, so half a file looks like a whole one.
+Here, each encoding must reach its own end, with a valid checksum if it has one, and nothing unknown may
+follow. An empty body is an empty file. Decoding takes little more memory than `maxsize` bytes.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ class BodiesInFlight:
     """Limits the bodies that a crawler downloads at the same time to `bytes_max` bytes in total.
 
     A body may grow while the free room is at least the size that it has already. So if room is short, larger
-    bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`, which
-    all of Scrapy's own HTTP handlers send. `handlers` are other functions with their signals, which are
-    connected too while a download is under way. Pages need not pay for them then.
+    bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`.
+    `handlers` are other functions with their signals. All are connected only while a download is under way,
+    so that other pages need not pay for them.
     """
 
     def __init__(

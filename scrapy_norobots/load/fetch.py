@@ -1,9 +1,8 @@
 """Download a robots.txt through Scrapy's engine and return a `Snapshot`.
 
 The request passes all downloader middlewares, so the user's proxies, delays, retries and TLS settings apply.
-It carries no cookies, no Referer and no credentials from a URL, and follows no meta refresh. This module
-follows redirects itself, hop by hop, to limit their number and targets. A failure is a snapshot too, one with
-an error.
+It carries no cookies, no Referer and no credentials from a URL. This module follows redirects itself, to
+limit their number and targets. A failure is a snapshot too, one with an error.
 """
 
 from __future__ import annotations
@@ -95,12 +94,11 @@ class Fetcher:
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
     ) -> Snapshot:
-        """Download the robots.txt of an origin, on behalf of the request `page`; never raises.
+        """Download the robots.txt of an origin, or `url`, on behalf of the request `page`; never raises.
 
-        `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
-        304. `url` names another file of the origin to download instead. If the crawl starts to close, the
-        download is cancelled after a few seconds. From then on, a request is only sent for a page that is
-        under way.
+        `previous`, a snapshot of an earlier response, makes the request conditional. If the crawl starts to
+        close, the download is cancelled after a few seconds. From then on, a request is only sent for a page
+        that is under way.
         """
         with self._bodies.counted() as meta:
             snapshot = await self._follow(origin, url or origin.robots_url, page, previous, meta)

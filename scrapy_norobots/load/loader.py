@@ -4,9 +4,6 @@ Requests for the same origin share one load. Processes that share a store share 
 process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also of a failure;
 the others poll the store, but no longer than such a download can take. A failed download is an `Access` too,
 so only bugs raise exceptions.
-
-`OriginCache` is the memory. It has a limit of bytes, and evicts the least recently used first.
-`OriginCache.get` is the hot path: a dictionary look-up.
 """
 
 from __future__ import annotations
@@ -67,9 +64,9 @@ class _Entry:
 
 
 class OriginCache:
-    """The accesses of origins, each until its lifetime ends.
+    """The accesses of origins, each until its lifetime ends; the least recently used are evicted first.
 
-    `memory_max` (bytes) limits the cache. `size` is its approximate memory use, in bytes.
+    `memory_max` limits the cache, and `size` is its approximate memory use, in bytes.
     """
 
     def __init__(self, *, memory_max: int) -> None:
@@ -78,7 +75,7 @@ class OriginCache:
         self.size = 0
 
     def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin that has not expired, or None."""
+        """Return the access of an origin that has not expired, or None; the hot path."""
         entry = self._entries.get(origin)
         if entry is None or entry.expires <= monotonic():
             return None
@@ -123,11 +120,7 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler.
-
-    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`. `config` and
-    `events` are those of the crawl.
-    """
+    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""

@@ -1,8 +1,7 @@
 """Turn the download of a robots.txt into access to its origin: rules apply, all is open, or all is closed.
 
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
-maps each of them to "allow" or "deny". `Judge.judge` makes an `Access` from a snapshot and from the previous
-access. This module uses no Scrapy, reads no clock and awaits nothing.
+maps each of them to "allow" or "deny". This module reads no clock and awaits nothing.
 
 A download handler may send another spelling of a target than that of the request. A request is forbidden if
 the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.
@@ -198,8 +197,7 @@ class Access:
 class Judge:
     """Turns snapshots into accesses, by the user's policy and times.
 
-    `parse` reads the body of a response. It may be a parser of the user's; an exception that it raises is
-    treated like a failed download.
+    `parse` reads the body of a response. An exception that it raises is treated like a failed download.
     """
 
     policy: StatusPolicy
@@ -243,9 +241,8 @@ class Judge:
     def recall(self, snapshots: Sequence[Snapshot], now: float) -> Access:
         """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
-        `now` is in seconds since the epoch. The lifetime of the result is what remains at `now`; it is 0 or
-        negative if the access has expired. If a clock was wrong, so that a snapshot is from the future, it is
-        as old as if it was from the past.
+        The lifetime of the result is what remains at `now`, which is in seconds since the epoch; it is 0 or
+        negative if the access has expired. A snapshot from the future, of a wrong clock, is as old.
         """
         access = None
         for snapshot in snapshots:
@@ -305,8 +302,7 @@ def spellings_of(target: str) -> tuple[str, ...]:
 
     Twisted's handler drops an empty ``;``. Scrapy's HTTP/2 handler drops the parameters of the last segment
     of the path. httpx's handler resolves dot segments. aiohttp's handler does so too, and decodes more
-    escapes than the normal form of RFC 3986. It can be used with a reactor too, so its spelling is included,
-    as the last one, wherever aiohttp is installed.
+    escapes than the normal form of RFC 3986; its spelling is included wherever aiohttp is installed.
     """
     if "%" not in target and ";" not in target and "/." not in target:
         return (target,)

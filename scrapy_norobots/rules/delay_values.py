@@ -1,8 +1,7 @@
 """The `Crawl-delay` that a robots.txt asks of a robot.
 
 The 1994 standard has no such field, and for RFC 9309 it is another record, which ends no group (2.2.4). Its
-value comes from `CrawlDelay`, or from a parser of the user if that is larger. `largest` checks the values,
-since a parser may return anything. Nothing here waits, and only `CrawlDelay` takes time.
+value comes from `CrawlDelay`, or from a parser of the user if that is larger.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ROBOTS_REMEMBERED = 64
 
 
 def largest(values: Iterable[object]) -> float | None:
-    """Return the largest valid value that parsers returned, in seconds; None if there is none."""
+    """Return the largest valid one of any values that parsers returned, in seconds; None if there is none."""
     return max((found for found in map(_seconds, values) if found is not None), default=None)
 
 

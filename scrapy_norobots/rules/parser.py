@@ -89,10 +89,7 @@ class StrictRobotParser(RobotParser):
         return self.robots.allowed(_as_text(url), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None.
-
-        The 1994 standard has no such field (F7). The file is read for it only if this is called.
-        """
+        """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None."""
         return self._delay.value(user_agent)
 
 
@@ -229,13 +226,12 @@ def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
 
 
 class ForeignRules:
-    """Rules as read by a `RobotParser` of the user's choice.
+    """Rules as read by a `RobotParser` of the user's choice, whose verdicts name no line.
 
-    Such a parser returns only a verdict, so a decision names the parser, but no line.
+    `name` is that of the class in the settings; its `from_crawler` may return another one.
     """
 
     def __init__(self, parser: RobotParser, body: bytes, name: str = "") -> None:
-        """`name` is that of the class in the settings; its `from_crawler` may return another one."""
         self.parser = parser
         self.parsers = (name or type(parser).__name__,)
         # The memory use of a foreign parser is unknown; Protego takes about ten times the length of the body.

@@ -1,8 +1,5 @@
 """Snapshots: the stored facts of one download of a robots.txt; and `Freshness`: for how long they are valid.
 
-A snapshot has facts only. The module `access` decides what they mean for the origin, so a snapshot has the
-same meaning after a restart and on another machine.
-
 The 1994 standard does not say how often to download the file. The freshness headers of the response apply
 (RFC 9111, 4.2), but for at least `NOROBOTS_TTL_MIN`, so that no server can force a download for each page,
 and for at most `NOROBOTS_TTL`. Invalid headers mean that the response is stale, as RFC 9111 advises.

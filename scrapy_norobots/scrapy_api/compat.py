@@ -2,7 +2,7 @@
 
 Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (with its reactor, or
 without a reactor) and a Twisted `Deferred` with any other reactor. Callers of this module write one coroutine
-for both. The module tests for the features of a version, not for its number.
+for both.
 """
 
 from __future__ import annotations
@@ -185,10 +185,7 @@ def _reactor() -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the crawl is closing or closed, so that nothing should wait longer than it must.
-
-    With a mock engine, the crawl is never closing.
-    """
+    """Return whether the crawl is closing or closed; with a mock engine, it is never closing."""
     slot = engine_slot(crawler)
     return slot is None or isinstance(getattr(slot, "closing", None), Deferred)
 
@@ -200,10 +197,7 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
-    """Download a request through the engine and all downloader middlewares.
-
-    Exceptions of the download propagate.
-    """
+    """Download a request through the engine and all downloader middlewares."""
     engine = crawler.engine
     assert engine is not None  # requests come from a running engine
     if hasattr(engine, "download_async"):  # Scrapy 2.14
@@ -212,13 +206,10 @@ async def download(crawler: Crawler, request: Request) -> Response:
 
 
 def is_own_crawl(crawler: Crawler) -> bool:
-    """Return whether a crawl runs its spider, and not a command such as ``scrapy fetch`` or ``shell``.
-
-    The shell creates no spider before its engine; the other commands replace the start of theirs.
-    """
-    spider = crawler.spider
-    start = getattr(spider, "start", None)
-    return spider is not None and not str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+    """Return whether a crawl runs its spider, and not a command such as ``scrapy fetch`` or ``shell``."""
+    # The shell creates no spider before its engine; the other commands replace the start of theirs.
+    of_start = getattr(getattr(crawler.spider, "start", None), "__module__", "")
+    return crawler.spider is not None and not str(of_start).startswith("scrapy.commands.")
 
 
 def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:

@@ -2,9 +2,8 @@
 
 A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
 the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such
-a response like a complete one. So this class looks at the connections of the handlers that show how they end:
-those with Twisted and with aiohttp. A response that was cut off gets the flag ``dataloss``, with which Scrapy
-marks other incomplete responses.
+a response like a complete one. So this class looks at the connections of the handlers with Twisted and with
+aiohttp. A response that was cut off gets the flag ``dataloss``, as Scrapy marks other incomplete responses.
 """
 
 from __future__ import annotations

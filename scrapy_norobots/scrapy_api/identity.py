@@ -1,8 +1,4 @@
-"""Find the User-Agent that a request will be sent with.
-
-The record must be chosen by the name that the site will see, but `NoRobotsMiddleware` runs before Scrapy sets
-the header. So this module applies the same sources in the same order as Scrapy's own middlewares.
-"""
+"""Find the User-Agent that a request will be sent with, before Scrapy's middlewares set it, as they do."""
 
 from __future__ import annotations
 

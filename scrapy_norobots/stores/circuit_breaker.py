@@ -1,8 +1,7 @@
 """`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is logged as one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the
-store, and the crawl uses memory only, as without a store. After each pause, one call tests the store; when it
-works again, that is one WARNING too. No call to the store takes longer than `TIMEOUT` seconds.
+The first failure is one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the store. After
+each pause, one call tests the store; when it works again, that is one WARNING too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`RedisStore`: what machines share in Redis, which is one server, Sentinel, or a cluster.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-expire too, and only the holder can release one. The turns are when any process of a fleet may send its next
-request to a site. `open_client` has the forms of URLs.
+expire too. The turns are when any process of a fleet may send its next request to a site.
 """
 
 from __future__ import annotations
@@ -114,9 +113,8 @@ _PAGE = 100
 class RedisStore:
     """What is in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
-    For each origin, these are a lock and an entry with snapshots; for each site, the turn that was taken
-    last. It expires after one delay, so a process that is killed delays the others by one delay at most.
-    Raises `ValueError` if the URL is invalid.
+    A turn expires after one delay, so a process that is killed delays the others by one delay at most. Raises
+    `ValueError` if the URL is invalid.
     """
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
