@@ -29,8 +29,8 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.commands.stream import Answerer, Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
-from scrapy_norobots.load.loader import OriginCache, RobotsLoader
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.load.loader import RobotsLoader
+from scrapy_norobots.rules.access import Access, Judge, OriginCache, StatusPolicy
 from scrapy_norobots.rules.parser import Rfc9309RobotParser, reader_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.identity import Identity

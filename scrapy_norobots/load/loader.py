@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from twisted.python.failure import Failure
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
-from scrapy_norobots.rules.access import Access, Judge
+from scrapy_norobots.rules.access import Access, Judge, OriginCache
 from scrapy_norobots.rules.parser import as_parser, reader_of
 from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
 from scrapy_norobots.scrapy_api import compat
@@ -54,56 +53,6 @@ _LONGEST_PAUSE = 1.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
 _CLOSING_MAX = 2 * TIMEOUT
-
-
-@dataclass(slots=True)
-class _Entry:
-    access: Access
-    size: int
-    expires: float
-
-
-class OriginCache:
-    """The accesses of origins, each until its lifetime ends; the least recently used are evicted first.
-
-    `memory_max` limits the cache, and `size` is its approximate memory use, in bytes.
-    """
-
-    def __init__(self, *, memory_max: int) -> None:
-        self._memory_max = memory_max
-        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
-        self.size = 0
-
-    def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin that has not expired, or None; the hot path."""
-        entry = self._entries.get(origin)
-        if entry is None or entry.expires <= monotonic():
-            return None
-        self._entries.move_to_end(origin)
-        return entry.access
-
-    def latest(self, origin: Origin) -> Access | None:
-        """Return the access of an origin, also if it has expired, or None."""
-        entry = self._entries.get(origin)
-        return entry.access if entry else None
-
-    def remaining(self, origin: Origin) -> float:
-        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
-        entry = self._entries.get(origin)
-        return max(0.0, entry.expires - monotonic()) if entry else 0.0
-
-    def put(self, origin: Origin, access: Access) -> None:
-        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
-        if origin in self._entries:
-            self._remove(origin)
-        entry = _Entry(access, access.size, monotonic() + access.lifetime)
-        self._entries[origin] = entry
-        self.size += entry.size
-        while self.size > self._memory_max and len(self._entries) > 1:
-            self._remove(next(iter(self._entries)))
-
-    def _remove(self, origin: Origin) -> None:
-        self.size -= self._entries.pop(origin).size
 
 
 @dataclass(slots=True)

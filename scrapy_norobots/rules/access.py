@@ -1,7 +1,7 @@
 """Turn the download of a robots.txt into access to its origin: rules apply, all is open, or all is closed.
 
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
-maps each of them to "allow" or "deny". This module reads no clock and awaits nothing.
+maps each of them to "allow" or "deny". Nothing here awaits.
 
 A download handler may send another spelling of a target than that of the request. A request is forbidden if
 the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.
@@ -10,9 +10,11 @@ the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` a
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -282,6 +284,56 @@ class Judge:
             proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
+
+
+@dataclass(slots=True)
+class _Entry:
+    access: Access
+    size: int
+    expires: float
+
+
+class OriginCache:
+    """The accesses of origins, each until its lifetime ends; the least recently used are evicted first.
+
+    `memory_max` limits the cache, and `size` is its approximate memory use, in bytes.
+    """
+
+    def __init__(self, *, memory_max: int) -> None:
+        self._memory_max = memory_max
+        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
+        self.size = 0
+
+    def get(self, origin: Origin) -> Access | None:
+        """Return the access of an origin that has not expired, or None; the hot path."""
+        entry = self._entries.get(origin)
+        if entry is None or entry.expires <= monotonic():
+            return None
+        self._entries.move_to_end(origin)
+        return entry.access
+
+    def latest(self, origin: Origin) -> Access | None:
+        """Return the access of an origin, also if it has expired, or None."""
+        entry = self._entries.get(origin)
+        return entry.access if entry else None
+
+    def remaining(self, origin: Origin) -> float:
+        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
+        entry = self._entries.get(origin)
+        return max(0.0, entry.expires - monotonic()) if entry else 0.0
+
+    def put(self, origin: Origin, access: Access) -> None:
+        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
+        if origin in self._entries:
+            self._remove(origin)
+        entry = _Entry(access, access.size, monotonic() + access.lifetime)
+        self._entries[origin] = entry
+        self.size += entry.size
+        while self.size > self._memory_max and len(self._entries) > 1:
+            self._remove(next(iter(self._entries)))
+
+    def _remove(self, origin: Origin) -> None:
+        self.size -= self._entries.pop(origin).size
 
 
 def forbidden(

@@ -47,8 +47,7 @@ class HostNames:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._has_proxies = crawler.settings.getbool("HTTPPROXY_ENABLED") and bool(getproxies())
-        threads = crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")
-        self._threads = DeferredSemaphore(max(1, threads))
+        self._threads = DeferredSemaphore(max(1, crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")))
 
     async def look_up(self, request: Request) -> None:
         """Look up the host of a request, if this process connects to it; a failure is not reported here."""

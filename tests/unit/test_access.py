@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.rules.access import PRESETS, Access, Judge, StatusPolicy, spellings_of
+from scrapy_norobots.rules.access import PRESETS, Access, Judge, OriginCache, StatusPolicy, spellings_of
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
@@ -249,3 +249,36 @@ def test_spellings_include_those_that_handlers_send(
 def test_what_aiohttp_decodes_is_a_spelling_too() -> None:
     pytest.importorskip("yarl")
     assert "/wow!" in spellings_of("/wow%21")
+
+
+# `OriginCache`: an access stays in memory until it expires, or until there is no room.
+
+
+def origin(number: int) -> Origin:
+    return Origin("http", f"{number}.town.example", 80)
+
+
+FINE = Access("open", Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
+
+
+def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("scrapy_norobots.rules.access.monotonic", lambda: now)
+    cache = OriginCache(memory_max=10**6)
+    cache.put(origin(1), FINE)
+    now += 599.9
+    assert cache.get(origin(1)) is FINE
+    now += 0.1
+    assert cache.get(origin(1)) is None
+    assert cache.latest(origin(1)) is FINE
+
+
+def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
+    cache = OriginCache(memory_max=3 * FINE.size)
+    for number in (1, 2, 3, 1, 4):
+        if cache.get(origin(number)) is None:
+            cache.put(origin(number), FINE)
+    assert [cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [True, False, True, True]
+    cache = OriginCache(memory_max=1)
+    cache.put(origin(1), FINE)
+    assert cache.get(origin(1)) is FINE

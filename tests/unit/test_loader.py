@@ -19,8 +19,7 @@ from scrapy.settings import Settings
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report
 from scrapy_norobots.features.report.listing import Examined
-from scrapy_norobots.load import loader
-from scrapy_norobots.load.loader import OriginCache, RobotsLoader
+from scrapy_norobots.load.loader import RobotsLoader
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
@@ -224,36 +223,3 @@ async def test_an_expired_copy_is_not_used_while_another_process_downloads(
         assert is_hit
         assert is_shut(access)
         assert first.downloads == 0
-
-
-# `OriginCache`: an access stays in memory until it expires, or until there is no room.
-
-
-def origin(number: int) -> Origin:
-    return Origin("http", f"{number}.town.example", 80)
-
-
-FINE = Access("open", Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
-
-
-def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(loader, "monotonic", lambda: now)
-    cache = OriginCache(memory_max=10**6)
-    cache.put(origin(1), FINE)
-    now += 599.9
-    assert cache.get(origin(1)) is FINE
-    now += 0.1
-    assert cache.get(origin(1)) is None
-    assert cache.latest(origin(1)) is FINE
-
-
-def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
-    cache = OriginCache(memory_max=3 * FINE.size)
-    for number in (1, 2, 3, 1, 4):
-        if cache.get(origin(number)) is None:
-            cache.put(origin(number), FINE)
-    assert [cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [True, False, True, True]
-    cache = OriginCache(memory_max=1)
-    cache.put(origin(1), FINE)
-    assert cache.get(origin(1)) is FINE

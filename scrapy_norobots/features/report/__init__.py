@@ -30,12 +30,12 @@ import twisted
 from scrapy import Request, Spider, signals
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Core, Events, Load, Origins
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, Listing, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
@@ -202,7 +202,7 @@ class CrawlReport:
                 waits.loading_sites,
             )
 
-    async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
+    async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         self._stop_saying()
         listings: list[Listing] = []

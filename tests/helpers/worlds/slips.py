@@ -17,9 +17,8 @@ from scrapy_norobots.features.evidence.answers import Answer
 from scrapy_norobots.features.evidence.fields import Made
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.statements import UsageStatements
-from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt, records, rules
