@@ -104,12 +104,11 @@ class BodiesInFlight:
             raise StopDownload
         last, known = self._bodies[download]
         size = len(data) + (known if last is request else 0)
-        self._bodies[download] = request, size
-        self._total += size - known
-        if size > self._bytes_max - self._total:
-            self._bodies[download] = request, 0
-            self._total -= size
+        total = self._total + size - known
+        if size > self._bytes_max - total:
             raise NoRoomError
+        self._bodies[download] = request, size
+        self._total = total
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
@@ -119,7 +118,7 @@ def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
     Raises `ValueError`, with the reason, if the body is damaged, incomplete, in an unsupported encoding, or
     larger than `maxsize` bytes after decoding.
     """
-    names = (name.strip().lower() for name in content_encoding.split(","))
+    names = map(str.strip, content_encoding.lower().split(","))
     encodings = [name for name in names if name not in ("", "identity")]
     if len(encodings) > _MOST_ENCODINGS:
         raise ValueError(f"its Content-Encoding has more than {_MOST_ENCODINGS} values")

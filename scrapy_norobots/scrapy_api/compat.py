@@ -89,24 +89,21 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     the result needs no extra iteration of the event loop. A coroutine that returns a result although it was
     cancelled is late too.
     """
-    task = asyncio.current_task() if _asyncio_runs() else None
-    deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
+    running: Any = asyncio.current_task() if _asyncio_runs() else deferred_from_coro(coroutine)
     given_up = False
     stop: Callable[[], object]
 
     def look() -> None:
         nonlocal given_up, stop
         given_up = is_late()
-        if not given_up:
+        if given_up:
+            running.cancel()
+        else:
             stop = call_later(seconds, look)
-        elif task is not None:
-            task.cancel()
-        elif deferred is not None:
-            deferred.cancel()
 
     stop = call_later(seconds, look)
     try:
-        result = await (coroutine if deferred is None else deferred)
+        result: _T = await (running if isinstance(running, Deferred) else coroutine)
     except (asyncio.CancelledError, CancelledError):
         if not given_up:
             raise
@@ -114,8 +111,8 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
         stop()
     if not given_up:
         return result
-    if sys.version_info >= (3, 11) and task is not None:
-        task.uncancel()
+    if hasattr(running, "uncancel"):  # a task, from Python 3.11 on
+        running.uncancel()
     raise LateError
 
 
