@@ -68,11 +68,12 @@ class Addon:
         _wrap_scheduler(settings)
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)
-        orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
-        orders += [base[key] for key in builtin]
+        listed = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
         if not ours:
             # Put it first: among equal orders Scrapy's own comes before the user's, and so must this one.
-            order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
+            order = next(
+                (one for one in (*listed, *map(base.get, builtin)) if one is not None), _DEFAULT_ORDER
+            )
             middlewares = {_PATH: order, **middlewares}
         # Use the same key as Scrapy: in 2.13, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))

@@ -28,8 +28,7 @@ P = ParamSpec("P")
 class Event(Generic[P]):
     """One kind of event. Functions are called in the order in which they subscribe, and must not block."""
 
-    def __init__(self) -> None:
-        self._functions: tuple[Callable[P, Any], ...] = ()
+    _functions: tuple[Callable[P, Any], ...] = ()
 
     def connect(self, function: Callable[P, object]) -> None:
         """Call a function with each event of this kind."""

@@ -127,8 +127,7 @@ class Fetcher:
         while True:
             if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
                 return _failed(origin, url, ClosingError())
-            request = self._request(origin, url, page, previous)
-            request.meta.update(meta)
+            request = self._request(origin, url, page, previous, meta)
             self._ends.watch(request)
             try:
                 response = await compat.unless(is_late, interval, self._download(request))
@@ -201,8 +200,11 @@ class Fetcher:
         sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
-    def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:
+    def _request(
+        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]
+    ) -> Request:
         meta: dict[str, object] = {
+            **more,
             "allow_offsite": True,
             "dont_cache": True,  # Scrapy's HTTP cache ignores freshness, and would keep a failure for ever
             "dont_merge_cookies": True,

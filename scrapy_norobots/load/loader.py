@@ -141,9 +141,8 @@ class RobotsLoader:
         return await compat.waiting_for(waiter)
 
     async def _run(self, origin: Origin, request: Request, robot: str | bytes) -> None:
-        result: Access | Failure
         try:
-            result = await self._load(origin, request, robot)
+            result: Access | Failure = await self._load(origin, request, robot)
         except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
             result = Failure()  # type: ignore[no-untyped-call]
         for waiter in self._loads.pop(origin).waiters:

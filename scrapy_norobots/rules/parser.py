@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.python import to_unicode
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.log import SettingError
@@ -86,7 +87,7 @@ class StrictRobotParser(RobotParser):
 
         Raises what `RobotsTxt.allowed` raises.
         """
-        return self.robots.allowed(_as_text(url), user_agent)
+        return self.robots.allowed(to_unicode(url, errors="surrogateescape"), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None."""
@@ -153,10 +154,6 @@ def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
     except Exception as exc:  # a user's parser may raise anything
         problem = f"{parser.__name__} cannot be used: {exc}"
         raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
-
-
-def _as_text(url: str | bytes) -> str:
-    return url.decode("utf-8", "surrogateescape") if isinstance(url, bytes) else url
 
 
 def _as_utf8(body: bytes) -> bytes:
@@ -350,7 +347,7 @@ class AllRules(RobotParser):
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
-        return self.decide(_as_text(url), user_agent).allowed
+        return self.decide(to_unicode(url, errors="surrogateescape"), user_agent).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""

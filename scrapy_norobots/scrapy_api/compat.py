@@ -162,9 +162,8 @@ def _call(deferred: Deferred[None]) -> None:
 
 def has_asyncio(crawler: Crawler) -> bool:
     """Return whether an asyncio event loop runs in the crawl."""
-    if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        return True
-    return is_asyncio_reactor_installed()
+    has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
+    return not has_reactor or is_asyncio_reactor_installed()
 
 
 def _asyncio_runs() -> bool:

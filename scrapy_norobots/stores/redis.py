@@ -29,7 +29,7 @@ from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
 
-_PORT, _SENTINEL_PORT = 6379, 26379
+_PORTS = {"cluster": 6379, "sentinel": 26379}
 
 # No part of the URL is shown: with special characters in a password, any may be a part of it.
 _INVALID = (
@@ -227,9 +227,8 @@ def open_client(url: str) -> Redis | RedisCluster:
         return Redis.from_url(url, **more)
     del options["host"]
     options["ssl"] = options.pop("connection_class", None) is SSLConnection
-    port = _SENTINEL_PORT if kind == "sentinel" else _PORT
     servers = [urlsplit(f"//{one}") for one in hosts.split(",")]
-    addresses = [(server.hostname or "", server.port or port) for server in servers]
+    addresses = [(server.hostname or "", server.port or _PORTS[kind]) for server in servers]
     if not all(host for host, _ in addresses):
         raise ValueError
     if kind == "cluster":

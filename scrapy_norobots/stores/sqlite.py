@@ -198,10 +198,12 @@ class SqliteStore:
             if file.st_size == 1:  # SQLite takes such a file for an empty one
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
             self._inode = file.st_ino
-            # SQLite opens a file that it cannot write for reading.
-            uri = f"{self._path.as_uri()}?mode=rw"
             return sqlite3.connect(
-                uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
+                f"{self._path.as_uri()}?mode=rw",  # a file that it cannot write is opened for reading
+                timeout=_BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
             )
 
     def _prepare(self, db: sqlite3.Connection) -> None:
