@@ -75,10 +75,7 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
 
 
 def check_user_agent(crawler: Crawler, identity: Identity) -> None:
-    """Warn if the owner of a site cannot see from the User-Agent whose crawl this is.
-
-    The user of a command that fetches one page, such as ``scrapy fetch``, is not warned.
-    """
+    """Warn if the owner of a site cannot see from the User-Agent whose crawl this is."""
     agent = identity.default_user_agent
     is_clear = agent != default_settings.USER_AGENT.encode() and _CONTACT.search(agent)
     if not is_clear and compat.is_own_crawl(crawler):
@@ -107,8 +104,7 @@ def _warn_about_unused_hooks(cls: type, base: type) -> None:
 def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
     """Return the keys of a component setting that refer to the class `cls`.
 
-    Import paths of the user's modules are not imported: add-ons run before the reactor is installed, and a
-    module may import (and so install) one.
+    The user's modules are not imported: add-ons run before the reactor is installed, and a module may do so.
     """
     return [
         key

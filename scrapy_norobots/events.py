@@ -1,9 +1,7 @@
 """The events of a crawl: what the core tells the features, and how they subscribe.
 
-The core is the middleware, the loader with its fetcher, and the requests that wait. It sends events, and
-knows no feature: `features` has the list of those that subscribe. An event is sent when the core has decided,
-and before it acts. An exception of a feature stops the request that the event is about, and is not hidden; it
-never lets a request pass. No feature changes a decision.
+An event is sent when the core has decided, and before it acts. An exception of a feature stops the request
+that the event is about, and is not hidden; it never lets a request pass. No feature changes a decision.
 """
 
 from __future__ import annotations

@@ -189,10 +189,7 @@ def setting(
 
 
 class Section:
-    """Settings that belong together: a dataclass whose fields are made by `setting`.
-
-    `Config` has those of the core. A feature has its own beside its code.
-    """
+    """Settings of the core or of a feature: a dataclass whose fields are made by `setting`."""
 
     __slots__ = ()
 

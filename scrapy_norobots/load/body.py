@@ -112,9 +112,8 @@ class BodiesInFlight:
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
-    """Return the decoded body.
+    """Return the decoded body; `content_encoding` is the header, a list with commas.
 
-    `content_encoding` is the value of the header, a list with commas; the last encoding is decoded first.
     Raises `ValueError`, with the reason, if the body is damaged, incomplete, in an unsupported encoding, or
     larger than `maxsize` bytes after decoding.
     """
@@ -168,10 +167,7 @@ def _deflate(body: bytes) -> _Stream:
 
 
 class _Brotli:
-    """A decompressor for brotli. It raises an error if data follows the end of the stream.
-
-    What it returns at once may be longer than the limit; it is shorter only at the end of the data.
-    """
+    """A decompressor for brotli, which raises an error if data follows the end of the stream."""
 
     unused_data = b""
 
@@ -185,7 +181,7 @@ class _Brotli:
         return bool(self._stream.is_finished())
 
     def decompress(self, data: bytes, max_length: int, /) -> Any:
-        return self._stream.process(data, output_buffer_limit=max_length)
+        return self._stream.process(data, output_buffer_limit=max_length)  # or longer, but not shorter
 
 
 def _zstd(body: bytes) -> _Stream:

@@ -154,10 +154,7 @@ class Fetcher:
         return await compat.download(self._crawler, request)
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when.
-
-        `decode` decodes the body, and checks that it is complete.
-        """
+        """Keep Scrapy from decoding the body, which `decode` does, and from a retry if the site says when."""
         if ROBOTS_DOWNLOAD not in request.meta:
             return
         self._ends.mark(response, request)
@@ -171,9 +168,8 @@ class Fetcher:
     def is_own(self, request: Request) -> bool:
         """Return whether a request is a download of a robots.txt, and limit its retries if it is.
 
-        The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin
-        logs what the failure means for the crawl. Raises `ClosingError` for a retry while the crawl is
-        closing.
+        The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up. Raises
+        `ClosingError` for a retry while the crawl is closing.
         """
         if ROBOTS_DOWNLOAD not in request.meta:
             return False

@@ -101,8 +101,7 @@ class RobotsLoader:
     async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the access to an origin, ready to answer questions about `robot`.
 
-        `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
-        like of `request`.
+        A download uses the proxy, the User-Agent and the like of `request`.
         """
         access, proxy = self.origins.get(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
@@ -129,8 +128,7 @@ class RobotsLoader:
     async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the result of the load of an origin, which is started if none is running.
 
-        No waiter owns the load, so to cancel one, even the first, does not affect the others. Exceptions of
-        the load propagate to every waiter.
+        No waiter owns the load, so to cancel one, even the first, does not affect the others.
         """
         waiter: Deferred[Access] = Deferred()
         if origin in self._loads:

@@ -69,8 +69,7 @@ class StatusPolicy:
     def of(cls, value: object) -> StatusPolicy:
         """Make a policy from the name of a preset, or from a mapping that changes entries of a preset.
 
-        A mapping changes the default preset, or the one that it names: ``{"preset": "rfc9309", "403":
-        "deny"}``. Raises `ValueError` if a preset, key or action is unknown.
+        The mapping may name the preset: ``{"preset": "rfc9309", "403": "deny"}``. Raises `ValueError`.
         """
         changes = dict(value) if isinstance(value, Mapping) else {"preset": value}
         preset = changes.pop("preset", DEFAULT_PRESET)
@@ -88,10 +87,8 @@ class StatusPolicy:
         return cls(MappingProxyType(table))
 
     def look_up(self, status: int | None) -> tuple[str, str]:
-        """Return the key that applies to a status (None: no usable response), and its action.
-
-        A status outside the classes 3xx to 5xx is looked up as 5xx.
-        """
+        """Return the key that applies to a status (None: no usable response), and its action."""
+        # A status outside the classes 3xx to 5xx is looked up as 5xx.
         keys = ("error",) if status is None else (str(status), f"{status // 100}xx", "5xx")
         key = next(key for key in keys if key in self.table)
         return key, self.table[key]
@@ -197,10 +194,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Turns snapshots into accesses, by the user's policy and times.
-
-    `parse` reads the body of a response. An exception that it raises is treated like a failed download.
-    """
+    """Turns snapshots into accesses, by the user's policy and times; `parse` reads the body of a response."""
 
     policy: StatusPolicy
     freshness: Freshness

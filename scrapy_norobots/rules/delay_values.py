@@ -54,13 +54,9 @@ class CrawlDelay:
         return Robot.of(robot).token in self._values
 
     def value(self, robot: str | bytes) -> float | None:
-        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one.
-
-        The event loop and the thread that reads files both call this, so a value may be forgotten at any
-        moment.
-        """
+        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one."""
         token = Robot.of(robot).token
-        try:
+        try:  # a thread may call this too, and forget a value at any moment
             return self._values[token]
         except KeyError:
             value = self.read(token)

@@ -62,10 +62,7 @@ class Statements(Rules, Protocol):
 
 
 class StrictRobotParser(RobotParser):
-    """The strict reading of the 1994 standard as a `scrapy.robotstxt.RobotParser`.
-
-    `robots` is the `RobotsTxt` that answers.
-    """
+    """The strict reading of the 1994 standard as a `scrapy.robotstxt.RobotParser`; `robots` answers."""
 
     reading = "1994"
 
@@ -83,10 +80,7 @@ class StrictRobotParser(RobotParser):
         return cls(RobotsTxt.parse(robotstxt_body, reading=cls.reading, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`.
-
-        Raises what `RobotsTxt.allowed` raises.
-        """
+        """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`."""
         return self.robots.allowed(to_unicode(url, errors="surrogateescape"), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
@@ -117,8 +111,7 @@ def reader_of(
 
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
     read too. `also_robots` are other names that must be allowed. `statements` reads what a file says about
-    the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used; what is
-    returned raises what the user's parsers raise.
+    the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
     """
     parsers = [parser, *also_obey]
     # One object for both readings of this package, which reads a file once.
@@ -195,10 +188,7 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
 
 
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
-    """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
-
-    Takes time unless `rules.is_ready(robot)`.
-    """
+    """Return the largest `Crawl-delay` of a file, in seconds; takes time unless `rules.is_ready(robot)`."""
     # The 1994 standard has no Crawl-delay.
     values = [each.crawl_delay(robot) for each in _parsers_of(rules) if isinstance(each, ForeignRules)]
     if isinstance(rules, AllRules):

@@ -39,9 +39,8 @@ class HostNames:
     """Looks up the names of hosts for one crawl, before robots.txt is downloaded from them.
 
     Twisted resolves names in `REACTOR_THREADPOOL_MAXSIZE` threads. Hundreds of downloads that begin at once
-    would wait for these threads, and would time out where DNS is slow. So no more names than there are
-    threads are looked up at a time, before the time of a download begins. Scrapy's own cache then has the
-    address.
+    would wait for these threads, and would time out where DNS is slow. So as many names as there are threads
+    are looked up at a time, before the time of a download begins; Scrapy caches the address.
     """
 
     def __init__(self, crawler: Crawler) -> None:
