@@ -190,10 +190,9 @@ class Fetcher:
 
         A middleware may have replaced it by another request for the same URL.
         """
-        crawler = self._crawler
-        if missing_internals(crawler):
+        if missing_internals(self._crawler):
             return request
-        sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
+        sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
     def _request(

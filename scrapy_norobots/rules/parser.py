@@ -303,11 +303,9 @@ class AllRules(RobotParser):
         raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
 
     def is_ready(self, robot: str | bytes) -> bool:
-        for name in (robot, *self._also_robots):
-            for rules in self._asked:
-                if not rules.is_ready(name):
-                    return False
-        return self._prepared is None or self._prepared.is_ready(robot)
+        if self._prepared is not None and not self._prepared.is_ready(robot):
+            return False
+        return all(rules.is_ready(name) for name, rules in self._questions(robot))
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         for name, rules in self._questions(robot):
@@ -316,12 +314,7 @@ class AllRules(RobotParser):
             self._prepared.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        # Loops instead of `_questions`, here and in `is_ready`: these are asked about every request.
-        for name in (robot, *self._also_robots):
-            for rules in self._asked:
-                if rules.forbids(origin, target, name):
-                    return True
-        return False
+        return any(rules.forbids(origin, target, name) for name, rules in self._questions(robot))
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         own: Decision | None = None

@@ -210,12 +210,11 @@ def is_own_crawl(crawler: Crawler) -> bool:
 
 def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:
     """Close the spider, as `CloseSpider` does; return what the caller keeps until that is done."""
-    engine = crawler.engine
-    assert engine is not None  # there is a spider to close
+    engine: Any = crawler.engine
     if hasattr(engine, "close_spider_async"):  # Scrapy 2.14
         return spawn(engine.close_spider_async(reason=reason))
-    assert crawler.spider is not None
-    return engine.close_spider(crawler.spider, reason)
+    closed: Deferred[None] = engine.close_spider(crawler.spider, reason)
+    return closed
 
 
 async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Request) -> None:

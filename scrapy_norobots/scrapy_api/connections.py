@@ -89,9 +89,12 @@ class ConnectionEnds:
 
     def mark(self, response: Response, request: Request) -> None:
         """Give a response that was cut off the flag of Scrapy for it."""
-        if not self._has_failed.get(request) or response.status == 204:
-            return
-        if "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers:
+        if (
+            self._has_failed.get(request)
+            and response.status != 204
+            and "Content-Length" not in response.headers
+            and "Transfer-Encoding" not in response.headers
+        ):
             response.flags.append("dataloss")
 
 
