@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
-_PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
 _SCHEDULER = "scrapy_norobots.RobotsScheduler"
 _DEFAULT_ORDER = 100  # of both middlewares
@@ -74,7 +73,7 @@ class Addon:
             order = next(
                 (one for one in (*listed, *map(base.get, builtin)) if one is not None), _DEFAULT_ORDER
             )
-            middlewares = {_PATH: order, **middlewares}
+            middlewares = {"scrapy_norobots.NoRobotsMiddleware": order, **middlewares}
         # Use the same key as Scrapy: in 2.13, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)

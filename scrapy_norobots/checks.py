@@ -89,9 +89,8 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
 
 def _warn_about_unused_hooks(cls: type, base: type) -> None:
     """Warn about a subclass that was derived from Scrapy's own middleware before."""
-    former = RobotsTxtMiddleware
-    hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
-    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not former]
+    hooks = {name for name in vars(RobotsTxtMiddleware) if name[:2] != "__" and not hasattr(base, name)}
+    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not RobotsTxtMiddleware]
     if overrides := sorted(hooks & {name for one in own for name in vars(one)}):
         logger.warning(
             "%s overrides what only Scrapy's own robots.txt middleware calls, so this has no effect: %s. "

@@ -125,8 +125,9 @@ def parser(value: Any) -> type[RobotParser]:
     try:
         loaded: type[RobotParser] = load_object(value)
     except Exception as exc:  # the user's module may raise anything
-        problem = f"{value!r} cannot be imported: {exc}"
-        raise ValueError(f'{problem}; use "rfc9309" or the import path of a parser') from exc
+        raise ValueError(
+            f'{value!r} cannot be imported: {exc}; use "rfc9309" or the import path of a parser'
+        ) from exc
     if not hasattr(loaded, "allowed"):
         raise ValueError(f"{value!r} must be a RobotParser class: it has no method allowed")
     return loaded

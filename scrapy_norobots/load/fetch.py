@@ -321,10 +321,9 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _kept_headers(response: Response) -> dict[str, str]:
-    headers = response.headers
     return {
-        name.decode().lower(): b", ".join(headers.getlist(name)).decode("latin-1")
-        for name in headers
+        name.decode().lower(): b", ".join(response.headers.getlist(name)).decode("latin-1")
+        for name in response.headers
         if name in _KEPT_HEADERS
     }
 

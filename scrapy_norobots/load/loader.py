@@ -197,8 +197,9 @@ class RobotsLoader:
         """Return the access for what a store has, if it is newer than `previous`; else None."""
         if not snapshots or (previous and snapshots[-1].time <= previous.snapshots[-1].time):
             return None
-        judge = partial(self.judge.recall, snapshots, time.time())
-        access = await read_bodies(self._thread, snapshots, judge)
+        access = await read_bodies(
+            self._thread, snapshots, partial(self.judge.recall, snapshots, time.time())
+        )
         self.events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 

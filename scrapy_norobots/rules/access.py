@@ -320,8 +320,7 @@ class OriginCache:
         """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
         if origin in self._entries:
             self._remove(origin)
-        entry = _Entry(access, access.size, monotonic() + access.lifetime)
-        self._entries[origin] = entry
+        entry = self._entries[origin] = _Entry(access, access.size, monotonic() + access.lifetime)
         self.size += entry.size
         while self.size > self._memory_max and len(self._entries) > 1:
             self._remove(next(iter(self._entries)))

@@ -154,8 +154,7 @@ def _as_utf8(body: bytes) -> bytes:
 
     Bytes that are not UTF-8 become ``%XX``, as in the strict parser's comparison (F1).
     """
-    text = to_text(body)
-    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", text).encode()
+    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", to_text(body)).encode()
 
 
 def as_parser(rules: Rules) -> RobotParser:

@@ -62,9 +62,8 @@ class Identity:
 
     @cached_property
     def _default_header(self) -> bytes | None:
-        headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
-        given = {name: value for name, value in headers.items() if value is not None}
-        return Headers(given).get(_HEADER)
+        headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
+        return Headers({name: value for name, value in headers.items() if value is not None}).get(_HEADER)
 
     @cached_property
     def _scrapys(self) -> UserAgentMiddleware | None:
