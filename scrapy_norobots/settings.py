@@ -43,8 +43,7 @@ REDIRECT_MAX = 5
 
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
-_MILLION = 10**6
-_TIB = 1024**4
+_MILLION, _TIB = 10**6, 1024**4
 _seconds = partial(values.number, "seconds", 0, _CENTURY)
 
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 ENCODING_HEADER = "Norobots-Content-Encoding"
 
 # Bodies with more than these are attacks on the crawl, not files.
-_MOST_ENCODINGS = 5
-_MOST_MEMBERS = 100
+_MOST_ENCODINGS, _MOST_MEMBERS = 5, 100
 
 _GZIP = b"\x1f\x8b"
 # Bytes that may follow a compressed file without being part of it; they cannot contain a rule.

@@ -48,8 +48,7 @@ logger = logging.getLogger(__name__)
 
 # While another process downloads a file: the first and the longest pause between two looks into the store, in
 # seconds.
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
 _CLOSING_MAX = 2 * TIMEOUT

@@ -145,8 +145,8 @@ def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
         robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
         build_from_crawler(parser, crawler, b"").allowed("http://town.example/", robot)
     except Exception as exc:  # a user's parser may raise anything
-        problem = f"{parser.__name__} cannot be used: {exc}"
-        raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
+        value = crawler.settings.get(setting)
+        raise SettingError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
 def _as_utf8(body: bytes) -> bytes:

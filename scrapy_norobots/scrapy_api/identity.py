@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-_HEADER = "User-Agent"
-
 
 @lru_cache(maxsize=64)
 def _encoded(user_agent: str) -> bytes:
@@ -42,7 +40,7 @@ class Identity:
             return self._robot
         headers, default = request.headers, self.default_user_agent
         # A header that is None keeps out the others. Most requests have none.
-        return (headers.get(_HEADER, default) if headers else default) or b""
+        return (headers.get("User-Agent", default) if headers else default) or b""
 
     @property
     def default(self) -> str | bytes:
@@ -63,7 +61,9 @@ class Identity:
     @cached_property
     def _default_header(self) -> bytes | None:
         headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
-        return Headers({name: value for name, value in headers.items() if value is not None}).get(_HEADER)
+        return Headers({name: value for name, value in headers.items() if value is not None}).get(
+            "User-Agent"
+        )
 
     @cached_property
     def _scrapys(self) -> UserAgentMiddleware | None:

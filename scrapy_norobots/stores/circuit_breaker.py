@@ -23,8 +23,7 @@ from scrapy_norobots.stores import Locked, Store, error_text
 logger = logging.getLogger(__name__)
 
 # How long a call may take, and how long the circuit stays open after a failure, in seconds.
-TIMEOUT = 5.0
-PAUSE = 5.0
+TIMEOUT, PAUSE = 5.0, 5.0
 
 _T = TypeVar("_T")
 

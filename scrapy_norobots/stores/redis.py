@@ -106,9 +106,6 @@ return start - now
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs.
-_PAGE = 100
-
 
 class RedisStore:
     """What is in the Redis database or cluster at `url`, in one of the forms of `open_client`.
@@ -162,7 +159,8 @@ class RedisStore:
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
         await self._redis.initialize()
-        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
+        # Each step looks at so many keys, including those of other programs.
+        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=100)
         async for key in keys:
             name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
             origin = entries.origin_of(name[1:-1] if self._is_cluster else name)

@@ -143,8 +143,9 @@ class SqliteStore:
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:
-        statement = "DELETE FROM entries WHERE origin = ?"
-        return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
+        return await self._run(
+            lambda db: db.execute("DELETE FROM entries WHERE origin = ?", (str(origin),)).rowcount > 0
+        )
 
     async def close(self) -> None:
         self._thread.submit(self._close_file)
