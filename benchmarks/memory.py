@@ -16,8 +16,7 @@ from pathlib import Path
 from benchmarks.files import a_file, page_urls
 from benchmarks.peers import ROBOT
 from benchmarks.report import progress, table
-from scrapy_norobots.load.loader import OriginCache
-from scrapy_norobots.rules.access import Judge, StatusPolicy
+from scrapy_norobots.rules.access import Judge, OriginCache, StatusPolicy
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.settings import DEFAULTS
 from scrapy_norobots.standard import Origin, RobotsTxt

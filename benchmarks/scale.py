@@ -113,7 +113,8 @@ async def work(url: str, number: int, processes: int) -> None:
     from scrapy.utils.test import get_crawler
 
     from scrapy_norobots.events import Events
-    from scrapy_norobots.load.loader import OriginCache, RobotsLoader
+    from scrapy_norobots.load.loader import RobotsLoader
+    from scrapy_norobots.rules.access import OriginCache
     from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.settings import Config
     from scrapy_norobots.standard import Origin

@@ -2,11 +2,10 @@
 
 The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, at the same order; sets
 `ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; puts
-`RobotsScheduler` around the user's `SCHEDULER`; and lists `RobotsMetaMiddleware`. The last one disables
-itself unless `NOROBOTS_META` is on; it is always listed, because another add-on may still set
-`NOROBOTS_META` after this one. The user's settings win: the order of a middleware, `None` for one of the
-plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice has the same effect as to apply it
-once. It registers the defaults of the plugin's settings, as those of Scrapy's own settings are.
+`RobotsScheduler` around the user's `SCHEDULER`; and lists `RobotsMetaMiddleware`, which disables itself
+unless `NOROBOTS_META` is on: another add-on may still set it. The user's settings win: the order of a
+middleware, `None` for one of the plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice
+has the same effect as to apply it once.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
-_PATH = "scrapy_norobots.NoRobotsMiddleware"
 _META_SETTING = "SPIDER_MIDDLEWARES"
 _SCHEDULER = "scrapy_norobots.RobotsScheduler"
 _DEFAULT_ORDER = 100  # of both middlewares
@@ -46,8 +44,7 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Register the defaults of the plugin's settings."""
         for name, default in DEFAULTS.items():
-            if settings.getpriority(name) is None:
-                settings.set(name, default, priority="default")
+            settings.setdefault(name, default, priority="default")
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Enable the plugin's middlewares, its downloader and its scheduler in a crawler's settings.
@@ -65,17 +62,18 @@ class Addon:
             if name != "NOROBOTS_ALSO_OBEY":  # the user's parsers must not be imported before the reactor
                 read(settings, name)  # an error now, before the engine has opened anything
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        if (settings.getpriority("DOWNLOADER") or 0) <= SETTINGS_PRIORITIES["default"]:
-            settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority="addon")
+        # Only Scrapy's default has a lower priority: that of the project, or of another add-on, stays.
+        settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority=1)
         _wrap_scheduler(settings)
         base = settings.getdict(f"{_SETTING}_BASE")
         builtin = keys_of(RobotsTxtMiddleware, base)
-        orders = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
-        orders += [base[key] for key in builtin]
+        listed = [middlewares.pop(key) for key in keys_of(RobotsTxtMiddleware, middlewares)]
         if not ours:
             # Put it first: among equal orders Scrapy's own comes before the user's, and so must this one.
-            order = next((order for order in orders if order is not None), _DEFAULT_ORDER)
-            middlewares = {_PATH: order, **middlewares}
+            order = next(
+                (one for one in (*listed, *map(base.get, builtin)) if one is not None), _DEFAULT_ORDER
+            )
+            middlewares = {"scrapy_norobots.NoRobotsMiddleware": order, **middlewares}
         # Use the same key as Scrapy: in 2.13, a class and its import path are two components.
         middlewares.update(dict.fromkeys(builtin))
         settings.set(_SETTING, middlewares, priority=settings.getpriority(_SETTING) or 0)

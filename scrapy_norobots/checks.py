@@ -1,8 +1,6 @@
 """What is checked before a crawl begins: whether the plugin is wanted, and the project is set up for it.
 
-The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change. `keys_of` finds a class
-in a component setting and imports no modules of the user, so add-ons may call it; `enabled_keys` imports the
-components that the user has listed.
+The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change.
 """
 
 from __future__ import annotations
@@ -77,10 +75,7 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
 
 
 def check_user_agent(crawler: Crawler, identity: Identity) -> None:
-    """Warn if the owner of a site cannot see from the User-Agent whose crawl this is.
-
-    The user of a command that fetches one page, such as ``scrapy fetch``, is not warned.
-    """
+    """Warn if the owner of a site cannot see from the User-Agent whose crawl this is."""
     agent = identity.default_user_agent
     is_clear = agent != default_settings.USER_AGENT.encode() and _CONTACT.search(agent)
     if not is_clear and compat.is_own_crawl(crawler):
@@ -94,9 +89,8 @@ def check_user_agent(crawler: Crawler, identity: Identity) -> None:
 
 def _warn_about_unused_hooks(cls: type, base: type) -> None:
     """Warn about a subclass that was derived from Scrapy's own middleware before."""
-    former = RobotsTxtMiddleware
-    hooks = {name for name in vars(former) if not name.startswith("__") and not hasattr(base, name)}
-    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not former]
+    hooks = {name for name in vars(RobotsTxtMiddleware) if name[:2] != "__" and not hasattr(base, name)}
+    own = [one for one in cls.__mro__[: cls.__mro__.index(base)] if one is not RobotsTxtMiddleware]
     if overrides := sorted(hooks & {name for one in own for name in vars(one)}):
         logger.warning(
             "%s overrides what only Scrapy's own robots.txt middleware calls, so this has no effect: %s. "
@@ -109,8 +103,7 @@ def _warn_about_unused_hooks(cls: type, base: type) -> None:
 def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
     """Return the keys of a component setting that refer to the class `cls`.
 
-    Import paths of the user's modules are not imported: add-ons run before the reactor is installed, and a
-    module may import (and so install) one.
+    The user's modules are not imported: add-ons run before the reactor is installed, and a module may do so.
     """
     return [
         key
@@ -120,7 +113,10 @@ def keys_of(cls: type, components: Mapping[Any, Any]) -> list[Any]:
 
 
 def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
-    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it."""
+    """Return the keys by which the setting `name`, or its ``_BASE``, enables `cls` or a subclass of it.
+
+    The components that the user has listed are imported.
+    """
     return [
         key
         for key, order in compat.components(settings, name).items()

@@ -1,16 +1,14 @@
 """The events of a crawl: what the core tells the features, and how they subscribe.
 
-The core is the middleware, the loader with its fetcher, and the requests that wait. It sends events, and
-knows no feature: `features` has the list of those that subscribe. An event is sent when the core has decided,
-and before it acts. An exception of a feature stops the request that the event is about, and is not hidden; it
-never lets a request pass. No feature changes a decision.
+An event is sent when the core has decided, and before it acts. An exception of a feature stops the request
+that the event is about, and is not hidden; it never lets a request pass. No feature changes a decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy_norobots.exceptions import RobotsForbidden
     from scrapy_norobots.question import Question
-    from scrapy_norobots.rules.access import Access
+    from scrapy_norobots.rules.access import Access, OriginCache
     from scrapy_norobots.rules.snapshot import Snapshot
     from scrapy_norobots.standard import Decision, Origin, Reason
 
@@ -28,8 +26,7 @@ P = ParamSpec("P")
 class Event(Generic[P]):
     """One kind of event. Functions are called in the order in which they subscribe, and must not block."""
 
-    def __init__(self) -> None:
-        self._functions: tuple[Callable[P, Any], ...] = ()
+    _functions: tuple[Callable[P, Any], ...] = ()
 
     def connect(self, function: Callable[P, object]) -> None:
         """Call a function with each event of this kind."""
@@ -56,16 +53,6 @@ class Event(Generic[P]):
         return None
 
 
-class Origins(Protocol):
-    """The accesses of the origins that are in memory."""
-
-    def get(self, origin: Origin) -> Access | None:
-        """Return an access that has not expired."""
-
-    def latest(self, origin: Origin) -> Access | None:
-        """Return an access, also if it has expired."""
-
-
 class Waits(NamedTuple):
     """What waits: requests to closed sites, and to sites whose robots.txt takes long to load.
 
@@ -83,7 +70,7 @@ class Core(NamedTuple):
 
     middleware: object | None
     ask: Callable[[Request], Question | Decision]
-    origins: Origins
+    origins: OriginCache
     drop: Callable[[Request, Question, Decision, Access], None]
     waits: Callable[[], Waits | None]
 
@@ -120,7 +107,7 @@ class Events:
         # too. It can forbid what the rules allow, and cannot allow what they forbid.
         self.statements: Event[[]] = Event()
         # The crawl has ended: the reason, and the robot of requests without a User-Agent of their own.
-        self.closing: Event[[str, Origins, str | bytes]] = Event()
+        self.closing: Event[[str, OriginCache, str | bytes]] = Event()
 
         # A request has come to `RobotsScheduler`; `IgnoreRequest` drops it.
         self.scheduled: Event[[Request]] = Event()

@@ -1,9 +1,8 @@
 """The settings: their table, and what is read from it once, when the crawl starts.
 
-`SETTINGS` is the table of this package's own settings: the default of each, what reads its value, and what it
-does. `Config`, the sections of the features, the defaults that the add-on registers, and the tables of
-docs/settings.md come from it. An invalid value is a `SettingError` with the setting, the value and what is
-accepted. An unknown name that starts with `NOROBOTS_` is a WARNING that suggests the most similar name.
+`SETTINGS` is the table of this package's own settings. `Config`, the sections of the features, the defaults
+that the add-on registers, and the tables of docs/settings.md come from it. An unknown name that starts with
+`NOROBOTS_` is a WARNING that suggests the most similar name.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ REDIRECT_MAX = 5
 
 # Upper limits of numbers. Larger ones are useless, and would fail later: in a timer, store or decompressor.
 _DAY, _CENTURY = 86_400, 100 * 365 * 86_400
-_MILLION = 10**6
-_TIB = 1024**4
+_MILLION, _TIB = 10**6, 1024**4
 _seconds = partial(values.number, "seconds", 0, _CENTURY)
 
 
@@ -173,10 +171,7 @@ def error(name: str, value: object, problem: str) -> SettingError:
 
 
 def read(settings: BaseSettings, name: str, reader: Callable[[Any], Any] | None = None) -> Any:
-    """Return the value of a setting as the code uses it; one that is not of this package needs a reader.
-
-    Raises `SettingError`.
-    """
+    """Return the value of a setting as the code uses it; one that is not of this package needs a reader."""
     value = settings.get(name, DEFAULTS.get(name))
     try:
         return (reader or SETTINGS[name].read)(value)
@@ -193,10 +188,7 @@ def setting(
 
 
 class Section:
-    """Settings that belong together: a dataclass whose fields are made by `setting`.
-
-    `Config` has those of the core. A feature has its own beside its code.
-    """
+    """Settings of the core or of a feature: a dataclass whose fields are made by `setting`."""
 
     __slots__ = ()
 
@@ -206,13 +198,13 @@ class Section:
         return cls(**{one.name: one.metadata["read"](settings) for one in fields(cls)})  # type: ignore[arg-type]
 
 
-def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """Return the parser that the user has set; None for Scrapy's default and for the strict parser."""
+def _parser(settings: BaseSettings) -> type[RobotParser]:
+    """Return the parser that the user has set; the strict parser in place of Scrapy's default."""
     is_default = settings.getpriority("ROBOTSTXT_PARSER") in (None, SETTINGS_PRIORITIES["default"])
     if is_default or settings.get("ROBOTSTXT_PARSER") is None:
-        return None
+        return StrictRobotParser
     parser: type[RobotParser] = read(settings, "ROBOTSTXT_PARSER", values.parser)
-    return None if parser is StrictRobotParser else parser
+    return parser
 
 
 def _store(settings: BaseSettings) -> str:
@@ -236,7 +228,7 @@ class Config(Section):
 
     obey: bool = setting("ROBOTSTXT_OBEY", values.flag)
     robot: str | None = setting("ROBOTSTXT_USER_AGENT", values.robot)
-    parser: type[RobotParser] | None = setting(_parser)  # None is the strict parser
+    parser: type[RobotParser] = setting(_parser)
     also_obey: tuple[type[RobotParser], ...] = setting("NOROBOTS_ALSO_OBEY")
     also_robots: tuple[str, ...] = setting("NOROBOTS_ALSO_ROBOTS")
     status_policy: StatusPolicy = setting("NOROBOTS_STATUS_POLICY")
@@ -262,7 +254,7 @@ class Config(Section):
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check the settings of a crawler, and warn about unknown ones. Raises `SettingError`."""
+        """Read and check the settings of a crawler, and warn about unknown ones."""
         names = [name.removeprefix(PREFIX) for name in SETTINGS]
         for name in settings:
             if isinstance(name, str) and _SIMILAR_PREFIX.match(name) and name not in SETTINGS:

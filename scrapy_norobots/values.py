@@ -1,8 +1,7 @@
 """Read the values of settings: from Python, or as text from the command line.
 
-Each function takes the value of a setting as its last argument, returns it as the code uses it, and raises
-`ValueError`, which says what is accepted. `settings.SETTINGS` says which function reads which setting. The
-last one, `expand`, replaces the placeholders in a path, as in Scrapy's `FEEDS`.
+Each function takes the value of a setting, returns it as the code uses it, and raises `ValueError`, which
+says what is accepted. The last one, `expand`, replaces the placeholders in a path, as in Scrapy's `FEEDS`.
 """
 
 from __future__ import annotations
@@ -126,8 +125,9 @@ def parser(value: Any) -> type[RobotParser]:
     try:
         loaded: type[RobotParser] = load_object(value)
     except Exception as exc:  # the user's module may raise anything
-        problem = f"{value!r} cannot be imported: {exc}"
-        raise ValueError(f'{problem}; use "rfc9309" or the import path of a parser') from exc
+        raise ValueError(
+            f'{value!r} cannot be imported: {exc}; use "rfc9309" or the import path of a parser'
+        ) from exc
     if not hasattr(loaded, "allowed"):
         raise ValueError(f"{value!r} must be a RobotParser class: it has no method allowed")
     return loaded
@@ -139,9 +139,8 @@ def policy(value: Any) -> StatusPolicy:
 
 def paths(value: Any) -> tuple[str, ...]:
     """Return the paths in a list; one path may stand alone."""
-    one_or_more = [value] if isinstance(value, os.PathLike) else value
-    found = listed("a path or a list of paths", (str, os.PathLike), one_or_more)
-    return tuple(map(os.fspath, found))
+    several = [value] if isinstance(value, os.PathLike) else value
+    return tuple(map(os.fspath, listed("a path or a list of paths", (str, os.PathLike), several)))
 
 
 def folder(value: Any) -> str:
@@ -165,9 +164,8 @@ def store(value: Any) -> str | None:
 def expand(setting: str, template: str, spider: Spider | None, start: datetime) -> str:
     """Return the path that a template names, with the home directory in place of ``~``.
 
-    ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of the spider. So
-    processes that run at the same time can each have a path of their own.
-    Raises `ValueError`, with the setting and its value, if a placeholder is unknown.
+    ``%(time)s`` is the start of the crawl, and any other placeholder is an attribute of the spider. Raises
+    `ValueError`, with the setting and its value, if a placeholder is unknown.
     """
     time = start.isoformat(timespec="seconds").replace(":", "-")
     values: dict[str, object] = {}

@@ -29,7 +29,7 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.features.evidence.fields import DECISIONS_SUFFIX, WARC_SUFFIX, Settings
 from scrapy_norobots.features.report.counters import counted
 from scrapy_norobots.features.usage import UsageConfig
-from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser, Rules, StrictRobotParser
+from scrapy_norobots.rules.parser import Rfc9309RobotParser, Rules, StrictRobotParser, reader_of
 from scrapy_norobots.standard.decision import printable
 
 if TYPE_CHECKING:
@@ -115,21 +115,21 @@ class RobotsAudit(RobotsCommand):
 
         A parser that only the evidence names is not imported: the evidence may come from somebody else.
         """
-        named = (*self.config.also_obey, *filter(None, [self.config.parser]))
+        named = (self.config.parser, *self.config.also_obey)
         known = {global_object_name(parser): parser for parser in (*_PARSERS, *named)}
         for path in settings.parsers:
             if path not in known:
                 raise LookupError(f"unknown parser {path!r}; set NOROBOTS_ALSO_OBEY to it")
         crawler = self.crawler_process.create_crawler(Spider)  # type: ignore[union-attr]  # it is not run
         first, *also = [known[path] for path in settings.parsers]
-        return Reader(
+        return reader_of(
             crawler,
             first,
             also,
             multivalue=settings.multivalue,
             also_robots=settings.also_robots,
             statements=UsageConfig(settings.purposes is not None, tuple(settings.purposes or ())).reader(),
-        ).read
+        )
 
 
 def files_in(names: Iterable[str]) -> set[Path]:

@@ -28,9 +28,9 @@ from scrapy_norobots.commands.base import (
 from scrapy_norobots.commands.stream import Get, Load, Stream
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import usage
-from scrapy_norobots.load.loader import OriginCache, RobotsLoader
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.parser import Reader, Rfc9309RobotParser
+from scrapy_norobots.load.loader import RobotsLoader
+from scrapy_norobots.rules.access import Access, Judge, OriginCache, StatusPolicy
+from scrapy_norobots.rules.parser import Rfc9309RobotParser, reader_of
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.settings import Config
@@ -132,8 +132,8 @@ def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
 
 def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:
     """Return a function that judges the download of an access by RFC 9309."""
-    reader = Reader(crawler, Rfc9309RobotParser, (), multivalue=False)
-    judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, reader.read)
+    read = reader_of(crawler, Rfc9309RobotParser, (), multivalue=False)
+    judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, read)
     others = OriginCache(memory_max=config.memory_max)
 
     def compared(access: Access) -> Access:

@@ -1,13 +1,12 @@
 """The bodies of robots.txt files: their memory while they are downloaded, and their encodings.
 
-`BodiesInFlight` limits the memory of all bodies that are being downloaded: download handlers keep a body in
-memory until it is complete, hundreds of downloads may run at once, and `NOROBOTS_MAXSIZE` limits each alone.
+`BodiesInFlight` limits the memory of all bodies that are being downloaded, because hundreds of downloads may
+run at once, and `NOROBOTS_MAXSIZE` limits each alone.
 
 `decode` returns the whole file, or raises `ValueError`. A server may compress a robots.txt although the
-request asks for no encoding, or serve a robots.txt.gz as it is. Scrapy decodes whatever was received, so half
-a file looks like a whole one. Here, each encoding must reach its own end, with a valid checksum if it has
-one, and nothing unknown may follow. An empty body is an empty file in any encoding. Decoding takes little
-time, and little more memory than `maxsize` bytes.
+request asks for no encoding. Scrapy decodes whatever was received, so half a file looks like a whole one.
+Here, each encoding must reach its own end, with a valid checksum if it has one, and nothing unknown may
+follow. An empty body is an empty file. Decoding takes little more memory than `maxsize` bytes.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 ENCODING_HEADER = "Norobots-Content-Encoding"
 
 # Bodies with more than these are attacks on the crawl, not files.
-_MOST_ENCODINGS = 5
-_MOST_MEMBERS = 100
+_MOST_ENCODINGS, _MOST_MEMBERS = 5, 100
 
 _GZIP = b"\x1f\x8b"
 # Bytes that may follow a compressed file without being part of it; they cannot contain a rule.
@@ -61,9 +59,9 @@ class BodiesInFlight:
     """Limits the bodies that a crawler downloads at the same time to `bytes_max` bytes in total.
 
     A body may grow while the free room is at least the size that it has already. So if room is short, larger
-    bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`, which
-    all of Scrapy's own HTTP handlers send. `handlers` are other functions with their signals, which are
-    connected too while a download is under way. Pages need not pay for them then.
+    bodies are stopped and small ones still arrive. Sizes come from Scrapy's signal `bytes_received`.
+    `handlers` are other functions with their signals. All are connected only while a download is under way,
+    so that other pages need not pay for them.
     """
 
     def __init__(
@@ -105,22 +103,20 @@ class BodiesInFlight:
             raise StopDownload
         last, known = self._bodies[download]
         size = len(data) + (known if last is request else 0)
-        self._bodies[download] = request, size
-        self._total += size - known
-        if size > self._bytes_max - self._total:
-            self._bodies[download] = request, 0
-            self._total -= size
+        total = self._total + size - known
+        if size > self._bytes_max - total:
             raise NoRoomError
+        self._bodies[download] = request, size
+        self._total = total
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
-    """Return the decoded body.
+    """Return the decoded body; `content_encoding` is the header, a list with commas.
 
-    `content_encoding` is the value of the header, a list with commas; the last encoding is decoded first.
     Raises `ValueError`, with the reason, if the body is damaged, incomplete, in an unsupported encoding, or
     larger than `maxsize` bytes after decoding.
     """
-    names = (name.strip().lower() for name in content_encoding.split(","))
+    names = map(str.strip, content_encoding.lower().split(","))
     encodings = [name for name in names if name not in ("", "identity")]
     if len(encodings) > _MOST_ENCODINGS:
         raise ValueError(f"its Content-Encoding has more than {_MOST_ENCODINGS} values")
@@ -170,7 +166,7 @@ def _deflate(body: bytes) -> _Stream:
 
 
 class _Brotli:
-    """A decompressor for brotli. It raises an error if data follows the end of the stream."""
+    """A decompressor for brotli, which raises an error if data follows the end of the stream."""
 
     unused_data = b""
 
@@ -183,13 +179,8 @@ class _Brotli:
     def eof(self) -> bool:
         return bool(self._stream.is_finished())
 
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        text = b""
-        while more := self._stream.process(data, output_buffer_limit=max_length):
-            text, data = text + more, b""
-            if self.eof or len(text) >= max_length:
-                break
-        return text
+    def decompress(self, data: bytes, max_length: int, /) -> Any:
+        return self._stream.process(data, output_buffer_limit=max_length)  # or longer, but not shorter
 
 
 def _zstd(body: bytes) -> _Stream:

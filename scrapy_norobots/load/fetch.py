@@ -1,9 +1,8 @@
 """Download a robots.txt through Scrapy's engine and return a `Snapshot`.
 
 The request passes all downloader middlewares, so the user's proxies, delays, retries and TLS settings apply.
-It carries no cookies, no Referer and no credentials from a URL, and follows no meta refresh. This module
-follows redirects itself, hop by hop, to limit their number and targets. A failure is a snapshot too, one with
-an error.
+It carries no cookies, no Referer and no credentials from a URL. This module follows redirects itself, to
+limit their number and targets. A failure is a snapshot too, one with an error.
 """
 
 from __future__ import annotations
@@ -95,12 +94,11 @@ class Fetcher:
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
     ) -> Snapshot:
-        """Download the robots.txt of an origin, on behalf of the request `page`; never raises.
+        """Download the robots.txt of an origin, or `url`, on behalf of the request `page`; never raises.
 
-        `previous`, a snapshot of an earlier response, makes the request conditional: the response may be a
-        304. `url` names another file of the origin to download instead. If the crawl starts to close, the
-        download is cancelled after a few seconds. From then on, a request is only sent for a page that is
-        under way.
+        `previous`, a snapshot of an earlier response, makes the request conditional. If the crawl starts to
+        close, the download is cancelled after a few seconds. From then on, a request is only sent for a page
+        that is under way.
         """
         with self._bodies.counted() as meta:
             snapshot = await self._follow(origin, url or origin.robots_url, page, previous, meta)
@@ -129,8 +127,7 @@ class Fetcher:
         while True:
             if compat.is_closing(self._crawler) and not compat.is_under_way(self._crawler, page):
                 return _failed(origin, url, ClosingError())
-            request = self._request(origin, url, page, previous)
-            request.meta.update(meta)
+            request = self._request(origin, url, page, previous, meta)
             self._ends.watch(request)
             try:
                 response = await compat.unless(is_late, interval, self._download(request))
@@ -157,10 +154,7 @@ class Fetcher:
         return await compat.download(self._crawler, request)
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        """Keep Scrapy from decoding the body of a robots.txt, and from a retry if the site says when.
-
-        `decode` decodes the body, and checks that it is complete.
-        """
+        """Keep Scrapy from decoding the body, which `decode` does, and from a retry if the site says when."""
         if ROBOTS_DOWNLOAD not in request.meta:
             return
         self._ends.mark(response, request)
@@ -174,9 +168,8 @@ class Fetcher:
     def is_own(self, request: Request) -> bool:
         """Return whether a request is a download of a robots.txt, and limit its retries if it is.
 
-        The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up; the plugin
-        logs what the failure means for the crawl. Raises `ClosingError` for a retry while the crawl is
-        closing.
+        The last try is marked `dont_retry`, because Scrapy would log an ERROR when it gives up. Raises
+        `ClosingError` for a retry while the crawl is closing.
         """
         if ROBOTS_DOWNLOAD not in request.meta:
             return False
@@ -197,14 +190,16 @@ class Fetcher:
 
         A middleware may have replaced it by another request for the same URL.
         """
-        crawler = self._crawler
-        if missing_internals(crawler):
+        if missing_internals(self._crawler):
             return request
-        sent = slot_of(compat.downloader(crawler), request, crawler.spider).transferring
+        sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
         return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
 
-    def _request(self, origin: Origin, url: str, page: Request, previous: Snapshot | None) -> Request:
+    def _request(
+        self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]
+    ) -> Request:
         meta: dict[str, object] = {
+            **more,
             "allow_offsite": True,
             "dont_cache": True,  # Scrapy's HTTP cache ignores freshness, and would keep a failure for ever
             "dont_merge_cookies": True,
@@ -326,10 +321,9 @@ def _of_response(origin: Origin, response: Response, maxsize: int) -> Snapshot:
 
 
 def _kept_headers(response: Response) -> dict[str, str]:
-    headers = response.headers
     return {
-        name.decode().lower(): b", ".join(headers.getlist(name)).decode("latin-1")
-        for name in headers
+        name.decode().lower(): b", ".join(response.headers.getlist(name)).decode("latin-1")
+        for name in response.headers
         if name in _KEPT_HEADERS
     }
 

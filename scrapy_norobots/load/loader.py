@@ -4,16 +4,12 @@ Requests for the same origin share one load. Processes that share a store share 
 process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also of a failure;
 the others poll the store, but no longer than such a download can take. A failed download is an `Access` too,
 so only bugs raise exceptions.
-
-`OriginCache` is the memory. It has a limit of bytes, and evicts the least recently used first.
-`OriginCache.get` is the hot path: a dictionary look-up.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,8 +24,8 @@ from twisted.python.failure import Failure
 
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.load.fetch import ClosingError, Fetcher
-from scrapy_norobots.rules.access import Access, Judge
-from scrapy_norobots.rules.parser import Reader, as_parser
+from scrapy_norobots.rules.access import Access, Judge, OriginCache
+from scrapy_norobots.rules.parser import as_parser, reader_of
 from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
@@ -52,61 +48,10 @@ logger = logging.getLogger(__name__)
 
 # While another process downloads a file: the first and the longest pause between two looks into the store, in
 # seconds.
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.
 _CLOSING_MAX = 2 * TIMEOUT
-
-
-@dataclass(slots=True)
-class _Entry:
-    access: Access
-    size: int
-    expires: float
-
-
-class OriginCache:
-    """The accesses of origins, each until its lifetime ends.
-
-    `memory_max` (bytes) limits the cache. `size` is its approximate memory use, in bytes.
-    """
-
-    def __init__(self, *, memory_max: int) -> None:
-        self._memory_max = memory_max
-        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
-        self.size = 0
-
-    def get(self, origin: Origin) -> Access | None:
-        """Return the access of an origin that has not expired, or None."""
-        entry = self._entries.get(origin)
-        if entry is None or entry.expires <= monotonic():
-            return None
-        self._entries.move_to_end(origin)
-        return entry.access
-
-    def latest(self, origin: Origin) -> Access | None:
-        """Return the access of an origin, also if it has expired, or None."""
-        entry = self._entries.get(origin)
-        return entry.access if entry else None
-
-    def remaining(self, origin: Origin) -> float:
-        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
-        entry = self._entries.get(origin)
-        return max(0.0, entry.expires - monotonic()) if entry else 0.0
-
-    def put(self, origin: Origin, access: Access) -> None:
-        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
-        if origin in self._entries:
-            self._remove(origin)
-        entry = _Entry(access, access.size, monotonic() + access.lifetime)
-        self._entries[origin] = entry
-        self.size += entry.size
-        while self.size > self._memory_max and len(self._entries) > 1:
-            self._remove(next(iter(self._entries)))
-
-    def _remove(self, origin: Origin) -> None:
-        self.size -= self._entries.pop(origin).size
 
 
 @dataclass(slots=True)
@@ -123,11 +68,7 @@ async def read_bodies(thread: Executor, snapshots: Sequence[Snapshot], work: Cal
 
 
 class RobotsLoader:
-    """Loads the robots.txt of origins, for one crawler.
-
-    `origins` is the cache in memory; `proxy_of` and `is_own` are those of the `Fetcher`. `config` and
-    `events` are those of the crawl.
-    """
+    """Loads the robots.txt of origins, for one crawler. `origins` is the cache in memory."""
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
@@ -136,7 +77,7 @@ class RobotsLoader:
         self._stats = crawler.stats
         self.config = config
         self.events = events
-        reader = Reader(
+        read = reader_of(
             crawler,
             config.parser,
             config.also_obey,
@@ -145,7 +86,7 @@ class RobotsLoader:
             also_robots=config.also_robots,
             statements=events.statements.ask(),
         )
-        self.judge = Judge(config.status_policy, config.freshness, reader.read)
+        self.judge = Judge(config.status_policy, config.freshness, read)
         self._fetcher = Fetcher(crawler, config, events)
         self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()
@@ -159,8 +100,7 @@ class RobotsLoader:
     async def load(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the access to an origin, ready to answer questions about `robot`.
 
-        `robot` is a name or a whole User-Agent header. A download uses the proxy, the User-Agent and the
-        like of `request`.
+        A download uses the proxy, the User-Agent and the like of `request`.
         """
         access, proxy = self.origins.get(origin) or self._announced.get(origin), self.proxy_of(request)
         while access is None or not access.applies_to(proxy):
@@ -187,8 +127,7 @@ class RobotsLoader:
     async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the result of the load of an origin, which is started if none is running.
 
-        No waiter owns the load, so to cancel one, even the first, does not affect the others. Exceptions of
-        the load propagate to every waiter.
+        No waiter owns the load, so to cancel one, even the first, does not affect the others.
         """
         waiter: Deferred[Access] = Deferred()
         if origin in self._loads:
@@ -199,9 +138,8 @@ class RobotsLoader:
         return await compat.waiting_for(waiter)
 
     async def _run(self, origin: Origin, request: Request, robot: str | bytes) -> None:
-        result: Access | Failure
         try:
-            result = await self._load(origin, request, robot)
+            result: Access | Failure = await self._load(origin, request, robot)
         except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
             result = Failure()  # type: ignore[no-untyped-call]
         for waiter in self._loads.pop(origin).waiters:
@@ -241,18 +179,14 @@ class RobotsLoader:
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
             is_held, snapshots = await store.lock(origin, LOCK_SECONDS)
-            try:
-                # Another process may have saved it after the look into the store and before the lock. What it
-                # saved during the wait is used even if it has expired since.
-                stored = await self.recall(snapshots, previous)
-                if stored is not None and (stored.lifetime > 0 or waited):
-                    await store.unlock(origin)
-                    return stored, "store"
-                if is_held:
-                    return await self._download(origin, request, stored or previous), "network"
-            except Exception:  # a bug
+            # Another process may have saved it after the look into the store and before the lock. What it
+            # saved during the wait is used even if it has expired since.
+            stored = await self.recall(snapshots, previous)
+            if stored is not None and (stored.lifetime > 0 or waited):
                 await store.unlock(origin)
-                raise
+                return stored, "store"
+            if is_held:
+                break
             await compat.sleep(pause)
             waited += pause
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -262,8 +196,9 @@ class RobotsLoader:
         """Return the access for what a store has, if it is newer than `previous`; else None."""
         if not snapshots or (previous and snapshots[-1].time <= previous.snapshots[-1].time):
             return None
-        judge = partial(self.judge.recall, snapshots, time.time())
-        access = await read_bodies(self._thread, snapshots, judge)
+        access = await read_bodies(
+            self._thread, snapshots, partial(self.judge.recall, snapshots, time.time())
+        )
         self.events.recalled.send(access.snapshots)  # as judged: a parser may have failed on them
         return access
 

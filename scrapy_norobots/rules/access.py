@@ -1,8 +1,7 @@
 """Turn the download of a robots.txt into access to its origin: rules apply, all is open, or all is closed.
 
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
-maps each of them to "allow" or "deny". `Judge.judge` makes an `Access` from a snapshot and from the previous
-access. This module uses no Scrapy, reads no clock and awaits nothing.
+maps each of them to "allow" or "deny". Nothing here awaits.
 
 A download handler may send another spelling of a target than that of the request. A request is forbidden if
 the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.
@@ -11,12 +10,13 @@ the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` a
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cache
+from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
@@ -69,8 +69,7 @@ class StatusPolicy:
     def of(cls, value: object) -> StatusPolicy:
         """Make a policy from the name of a preset, or from a mapping that changes entries of a preset.
 
-        A mapping changes the default preset, or the one that it names: ``{"preset": "rfc9309", "403":
-        "deny"}``. Raises `ValueError` if a preset, key or action is unknown.
+        The mapping may name the preset: ``{"preset": "rfc9309", "403": "deny"}``. Raises `ValueError`.
         """
         changes = dict(value) if isinstance(value, Mapping) else {"preset": value}
         preset = changes.pop("preset", DEFAULT_PRESET)
@@ -88,28 +87,18 @@ class StatusPolicy:
         return cls(MappingProxyType(table))
 
     def look_up(self, status: int | None) -> tuple[str, str]:
-        """Return the key that applies to a status (None: no usable response), and its action.
-
-        A status outside the classes 3xx to 5xx is looked up as 5xx.
-        """
+        """Return the key that applies to a status (None: no usable response), and its action."""
+        # A status outside the classes 3xx to 5xx is looked up as 5xx.
         keys = ("error",) if status is None else (str(status), f"{status // 100}xx", "5xx")
         key = next(key for key in keys if key in self.table)
         return key, self.table[key]
-
-
-class AccessKind(Enum):
-    """The three kinds of access to an origin."""
-
-    RULES = "rules"
-    OPEN = "open"
-    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """What may be fetched at an origin, and why.
 
-    - `rules` is None unless `kind` is `AccessKind.RULES`.
+    - `rules` is None unless `kind` is "rules".
     - `snapshot` is the download that the access was judged from; if `stale`, the last good one.
     - `outcome` is ``"rules"`` or the key of the policy that decided.
     - `note` says in words what happened last, if that is more than the status of `snapshot`.
@@ -120,7 +109,7 @@ class Access:
       requests that use one of them only.
     """
 
-    kind: AccessKind
+    kind: Literal["rules", "open", "closed"]
     snapshot: Snapshot
     outcome: str
     lifetime: float
@@ -152,7 +141,7 @@ class Access:
     @property
     def is_closed_for_now(self) -> bool:
         """Whether nothing may be fetched, and the next download of robots.txt may change that."""
-        return self.kind is AccessKind.CLOSED and self.temporary
+        return self.kind == "closed" and self.temporary
 
     @property
     def size(self) -> int:
@@ -167,7 +156,7 @@ class Access:
             return "they are used until NOROBOTS_STALE_TTL ends"
         if self.rules is not None:
             return ""
-        verb = "allows" if self.kind is AccessKind.OPEN else "denies"
+        verb = "allows" if self.kind == "open" else "denies"
         return f"NOROBOTS_STATUS_POLICY {verb} {self.outcome!r}"
 
     def is_ready(self, robot: str | bytes) -> bool:
@@ -183,14 +172,14 @@ class Access:
         """Return whether `robot` must not fetch `target`, a path with its query, at the origin."""
         if self.rules is not None:
             return self.rules.forbids(origin, target, robot)
-        return self.kind is AccessKind.CLOSED and not is_robots_txt(target)
+        return self.kind == "closed" and not is_robots_txt(target)
 
     def decide(self, url: str, robot: str | bytes) -> Decision:
         """Return whether `robot` may fetch `url`, and why."""
         if self.rules is not None:
             return self.rules.decide(url, robot, self.snapshot.url)
         decision = Decision(
-            verdict=Verdict.ALLOWED if self.kind is AccessKind.OPEN else Verdict.FORBIDDEN,
+            verdict=Verdict.ALLOWED if self.kind == "open" else Verdict.FORBIDDEN,
             url=url,
             robot=to_name(robot),
             reason=Reason.ERROR if self.snapshot.status is None else Reason.STATUS,
@@ -205,11 +194,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Turns snapshots into accesses, by the user's policy and times.
-
-    `parse` reads the body of a response. It may be a parser of the user's; an exception that it raises is
-    treated like a failed download.
-    """
+    """Turns snapshots into accesses, by the user's policy and times; `parse` reads the body of a response."""
 
     policy: StatusPolicy
     freshness: Freshness
@@ -252,9 +237,8 @@ class Judge:
     def recall(self, snapshots: Sequence[Snapshot], now: float) -> Access:
         """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
-        `now` is in seconds since the epoch. The lifetime of the result is what remains at `now`; it is 0 or
-        negative if the access has expired. If a clock was wrong, so that a snapshot is from the future, it is
-        as old as if it was from the past.
+        The lifetime of the result is what remains at `now`, which is in seconds since the epoch; it is 0 or
+        negative if the access has expired. A snapshot from the future, of a wrong clock, is as old.
         """
         access = None
         for snapshot in snapshots:
@@ -273,7 +257,7 @@ class Judge:
                 snapshot = replace(snapshot, status=None, error=error, local_failure=True, exception=exc)
             else:
                 lifetime = self.freshness.lifetime(snapshot)
-                return Access(AccessKind.RULES, snapshot, "rules", lifetime, rules=rules)
+                return Access("rules", snapshot, "rules", lifetime, rules=rules)
         status, where = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.
@@ -286,7 +270,7 @@ class Judge:
             proxies |= previous.proxies
         lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
-            kind=AccessKind.OPEN if action == ALLOW else AccessKind.CLOSED,
+            kind="open" if action == ALLOW else "closed",
             snapshot=replace(snapshot, body=b""),
             outcome=key,
             lifetime=lifetime_of(snapshot),
@@ -294,6 +278,55 @@ class Judge:
             proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
+
+
+@dataclass(slots=True)
+class _Entry:
+    access: Access
+    size: int
+    expires: float
+
+
+class OriginCache:
+    """The accesses of origins, each until its lifetime ends; the least recently used are evicted first.
+
+    `memory_max` limits the cache, and `size` is its approximate memory use, in bytes.
+    """
+
+    def __init__(self, *, memory_max: int) -> None:
+        self._memory_max = memory_max
+        self._entries: OrderedDict[Origin, _Entry] = OrderedDict()
+        self.size = 0
+
+    def get(self, origin: Origin) -> Access | None:
+        """Return the access of an origin that has not expired, or None; the hot path."""
+        entry = self._entries.get(origin)
+        if entry is None or entry.expires <= monotonic():
+            return None
+        self._entries.move_to_end(origin)
+        return entry.access
+
+    def latest(self, origin: Origin) -> Access | None:
+        """Return the access of an origin, also if it has expired, or None."""
+        entry = self._entries.get(origin)
+        return entry.access if entry else None
+
+    def remaining(self, origin: Origin) -> float:
+        """Return for how many seconds the access of an origin remains valid; 0 if it is not."""
+        entry = self._entries.get(origin)
+        return max(0.0, entry.expires - monotonic()) if entry else 0.0
+
+    def put(self, origin: Origin, access: Access) -> None:
+        """Store an access, replacing the previous one, and evict origins while the limit is exceeded."""
+        if origin in self._entries:
+            self._remove(origin)
+        entry = self._entries[origin] = _Entry(access, access.size, monotonic() + access.lifetime)
+        self.size += entry.size
+        while self.size > self._memory_max and len(self._entries) > 1:
+            self._remove(next(iter(self._entries)))
+
+    def _remove(self, origin: Origin) -> None:
+        self.size -= self._entries.pop(origin).size
 
 
 def forbidden(
@@ -314,8 +347,7 @@ def spellings_of(target: str) -> tuple[str, ...]:
 
     Twisted's handler drops an empty ``;``. Scrapy's HTTP/2 handler drops the parameters of the last segment
     of the path. httpx's handler resolves dot segments. aiohttp's handler does so too, and decodes more
-    escapes than the normal form of RFC 3986. It can be used with a reactor too, so its spelling is included,
-    as the last one, wherever aiohttp is installed.
+    escapes than the normal form of RFC 3986; its spelling is included wherever aiohttp is installed.
     """
     if "%" not in target and ";" not in target and "/." not in target:
         return (target,)

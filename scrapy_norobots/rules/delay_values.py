@@ -1,8 +1,7 @@
 """The `Crawl-delay` that a robots.txt asks of a robot.
 
 The 1994 standard has no such field, and for RFC 9309 it is another record, which ends no group (2.2.4). Its
-value comes from `CrawlDelay`, or from a parser of the user if that is larger. `largest` checks the values,
-since a parser may return anything. Nothing here waits, and only `CrawlDelay` takes time.
+value comes from `CrawlDelay`, or from a parser of the user if that is larger.
 """
 
 from __future__ import annotations
@@ -19,14 +18,13 @@ from scrapy_norobots.standard.names import Robot
 _LINE = re.compile(
     r"\n[ \t]*crawl[- ]?delay(?:[ \t]*:|[ \t])[ \t]*([^\s#]+)[ \t]*(?:(?=[#\n])|\Z)", re.IGNORECASE | re.ASCII
 )
-_MAY_HAVE_ONE = re.compile(rb"d\0*e\0*l\0*a\0*y", re.IGNORECASE)  # also in UTF-16 and UTF-32
 
 # How many tokens are remembered, as in `RobotsTxt`.
 _ROBOTS_REMEMBERED = 64
 
 
 def largest(values: Iterable[object]) -> float | None:
-    """Return the largest valid value that parsers returned, in seconds; None if there is none."""
+    """Return the largest valid one of any values that parsers returned, in seconds; None if there is none."""
     return max((found for found in map(_seconds, values) if found is not None), default=None)
 
 
@@ -40,35 +38,25 @@ def _seconds(value: object) -> float | None:
 
 
 class CrawlDelay:
-    """The `Crawl-delay` lines of a file."""
-
-    size = 1000  # the body is in memory anyway
+    """The `Crawl-delay` lines of a file, which is read when it is asked for them."""
 
     def __init__(self, body: bytes | str) -> None:
-        """Keep the body of a file. Nothing is read yet."""
         self._body = body
         self._values: dict[str, float | None] = {}
 
     @cached_property
     def has_lines(self) -> bool:
         """Whether the file has such lines, as one of six files does."""
-        body = self._body
-        return (isinstance(body, str) or _MAY_HAVE_ONE.search(body) is not None) and (
-            _LINE.search(f"\n{with_line_feeds(to_text(body))}\n") is not None
-        )
+        return _LINE.search(f"\n{with_line_feeds(to_text(self._body))}\n") is not None
 
     def is_ready(self, robot: str | bytes) -> bool:
         """Return whether `value` returns at once; if not, call it in a thread first."""
         return Robot.of(robot).token in self._values
 
     def value(self, robot: str | bytes) -> float | None:
-        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one.
-
-        The event loop and the thread that reads files both call this, so a value may be forgotten at any
-        moment.
-        """
+        """Return the largest delay in the groups of a robot, in seconds; None if there is no valid one."""
         token = Robot.of(robot).token
-        try:
+        try:  # a thread may call this too, and forget a value at any moment
             return self._values[token]
         except KeyError:
             value = self.read(token)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.python import to_unicode
 
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.log import SettingError
@@ -61,10 +62,7 @@ class Statements(Rules, Protocol):
 
 
 class StrictRobotParser(RobotParser):
-    """The strict reading of the 1994 standard as a `scrapy.robotstxt.RobotParser`.
-
-    `robots` is the `RobotsTxt` that answers.
-    """
+    """The strict reading of the 1994 standard as a `scrapy.robotstxt.RobotParser`; `robots` answers."""
 
     reading = "1994"
 
@@ -82,17 +80,11 @@ class StrictRobotParser(RobotParser):
         return cls(RobotsTxt.parse(robotstxt_body, reading=cls.reading, multivalue=multivalue))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`.
-
-        Raises what `RobotsTxt.allowed` raises.
-        """
-        return self.robots.allowed(_as_text(url), user_agent)
+        """Return whether `user_agent`, a name or a whole User-Agent header, may fetch `url`."""
+        return self.robots.allowed(to_unicode(url, errors="surrogateescape"), user_agent)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None.
-
-        The 1994 standard has no such field (F7). The file is read for it only if this is called.
-        """
+        """Return the ``Crawl-delay`` of the groups of a robot (RFC 9309, 2.2.4), in seconds; or None."""
         return self._delay.value(user_agent)
 
 
@@ -102,73 +94,59 @@ class Rfc9309RobotParser(StrictRobotParser):
     reading = "rfc9309"
 
 
-class Reader:
-    """Reads files with the parsers that the settings of a crawler name.
+_OWN = (StrictRobotParser, Rfc9309RobotParser)
 
-    `parser` replaces the strict parser, unless it is None. The parsers of `also_obey` apply in addition.
+
+def reader_of(
+    crawler: Crawler,
+    parser: type[RobotParser],
+    also_obey: Sequence[type[RobotParser]],
+    *,
+    multivalue: bool,
+    crawl_delay: bool = False,
+    also_robots: Sequence[str] = (),
+    statements: Callable[[bytes], Statements] | None = None,
+) -> Callable[[bytes], Rules]:
+    """Return what reads the body of a robots.txt with `parser` and those of `also_obey`.
+
     `multivalue` selects the dialect of the strict parser. If `crawl_delay` is true, `Crawl-delay` lines are
     read too. `also_robots` are other names that must be allowed. `statements` reads what a file says about
     the use of pages. Raises `ValueError`, with the name of the setting, if a parser cannot be used.
     """
+    parsers = [parser, *also_obey]
+    # One object for both readings of this package, which reads a file once.
+    own = {each.reading for each in parsers if each in _OWN}
+    reading = "both" if len(own) > 1 else next(iter(own), None)
+    foreign = [each for each in parsers if each not in _OWN]
+    for each in foreign:
+        _check(each, crawler, "ROBOTSTXT_PARSER" if each is parser else "NOROBOTS_ALSO_OBEY")
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        parser: type[RobotParser] | None,
-        also_obey: Sequence[type[RobotParser]],
-        *,
-        multivalue: bool,
-        crawl_delay: bool = False,
-        also_robots: Sequence[str] = (),
-        statements: Callable[[bytes], Statements] | None = None,
-    ) -> None:
-        self._crawler = crawler
-        self._statements = statements
-        self._multivalue = multivalue
-        self._also_robots = also_robots
-        parsers = [StrictRobotParser if parser is None else parser, *also_obey]
-        own = {each.reading for each in parsers if each in (StrictRobotParser, Rfc9309RobotParser)}
-        # One object for both readings of this package, which reads a file once.
-        self._reading = "both" if len(own) > 1 else next(iter(own), None)
-        self._foreign = [each for each in parsers if each not in (StrictRobotParser, Rfc9309RobotParser)]
-        self._is_own_first = parsers[0] not in self._foreign
-        self._keeps_delay = crawl_delay
-        replaced = [parser] if parser is not None else []
-        for setting, named in (("ROBOTSTXT_PARSER", replaced), ("NOROBOTS_ALSO_OBEY", also_obey)):
-            for each in named:
-                try:
-                    # Check that the parser can import its library and answer a question.
-                    robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
-                    build_from_crawler(each, crawler, b"").allowed("http://town.example/", robot)
-                except Exception as exc:  # a user's parser may raise anything
-                    problem = f"{each.__name__} cannot be used: {exc}"
-                    raise SettingError(f"{setting} = {crawler.settings.get(setting)!r}: {problem}") from exc
-
-    def read(self, body: bytes) -> Rules:
-        """Read the body of a robots.txt. Exceptions of the user's parsers propagate."""
+    def read(body: bytes) -> Rules:
         readings: list[Rules] = [
-            ForeignRules(build_from_crawler(each, self._crawler, _as_utf8(body)), body, each.__name__)
-            for each in self._foreign
+            ForeignRules(build_from_crawler(each, crawler, _as_utf8(body)), body, each.__name__)
+            for each in foreign
         ]
-        if self._reading is not None:
-            own = RobotsTxt.parse(body, reading=self._reading, multivalue=self._multivalue)
-            readings.insert(0 if self._is_own_first else 1, own)
+        if reading is not None:
+            rules = RobotsTxt.parse(body, reading=reading, multivalue=multivalue)
+            readings.insert(0 if parser in _OWN else 1, rules)
         delay = CrawlDelay(body)
-        keeps_delay = self._keeps_delay and delay.has_lines
-        statements = None if self._statements is None else self._statements(body)
-        if len(readings) == 1 and not keeps_delay and not self._also_robots and statements is None:
+        keeps_delay = crawl_delay and delay.has_lines
+        said = None if statements is None else statements(body)
+        if len(readings) == 1 and not keeps_delay and not also_robots and said is None:
             return readings[0]
-        return AllRules(
-            readings,
-            delay,
-            keeps_delay=keeps_delay,
-            also_robots=self._also_robots,
-            statements=statements,
-        )
+        return AllRules(readings, delay, keeps_delay=keeps_delay, also_robots=also_robots, statements=said)
+
+    return read
 
 
-def _as_text(url: str | bytes) -> str:
-    return url.decode("utf-8", "surrogateescape") if isinstance(url, bytes) else url
+def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
+    """Check that a parser of the user can import its library and answer a question."""
+    try:
+        robot = crawler.settings.get("ROBOTSTXT_USER_AGENT") or b"FooBot"
+        build_from_crawler(parser, crawler, b"").allowed("http://town.example/", robot)
+    except Exception as exc:  # a user's parser may raise anything
+        value = crawler.settings.get(setting)
+        raise SettingError(f"{setting} = {value!r}: {parser.__name__} cannot be used: {exc}") from exc
 
 
 def _as_utf8(body: bytes) -> bytes:
@@ -176,8 +154,7 @@ def _as_utf8(body: bytes) -> bytes:
 
     Bytes that are not UTF-8 become ``%XX``, as in the strict parser's comparison (F1).
     """
-    text = to_text(body)
-    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", text).encode()
+    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", to_text(body)).encode()
 
 
 def as_parser(rules: Rules) -> RobotParser:
@@ -210,13 +187,10 @@ def strict_reading(rules: Rules | None) -> RobotsTxt | None:
 
 
 def crawl_delay(rules: Rules | None, robot: str | bytes) -> float | None:
-    """Return the largest `Crawl-delay` of the readings of a file, in seconds; None if there is none.
-
-    Takes time unless `rules.is_ready(robot)`.
-    """
+    """Return the largest `Crawl-delay` of a file, in seconds; takes time unless `rules.is_ready(robot)`."""
     # The 1994 standard has no Crawl-delay.
     values = [each.crawl_delay(robot) for each in _parsers_of(rules) if isinstance(each, ForeignRules)]
-    if isinstance(rules, AllRules) and rules.delay is not None:
+    if isinstance(rules, AllRules):
         values.append(rules.delay.value(robot))
     return largest(values)
 
@@ -238,13 +212,12 @@ def _as_scrapy_gives(robot: str | bytes) -> str | bytes:
 
 
 class ForeignRules:
-    """Rules as read by a `RobotParser` of the user's choice.
+    """Rules as read by a `RobotParser` of the user's choice, whose verdicts name no line.
 
-    Such a parser returns only a verdict, so a decision names the parser, but no line.
+    `name` is that of the class in the settings; its `from_crawler` may return another one.
     """
 
     def __init__(self, parser: RobotParser, body: bytes, name: str = "") -> None:
-        """`name` is that of the class in the settings; its `from_crawler` may return another one."""
         self.parser = parser
         self.parsers = (name or type(parser).__name__,)
         # The memory use of a foreign parser is unknown; Protego takes about ten times the length of the body.
@@ -299,15 +272,14 @@ class AllRules(RobotParser):
 
     `also_robots` are other robots, which must all be allowed too. `statements` are asked after the readings.
     The decision is that of the first reading that forbids; if none forbids, that of the first reading.
-    `delay` reads the `Crawl-delay` lines, as parsers of the user may do too. If `keeps_delay` is true, the
-    crawl asks for it, so `prepare` reads it. As a `RobotParser`, this is what the `robots_parsed` signal
-    sends.
+    `delay` reads the `Crawl-delay` lines; if `keeps_delay` is true, `prepare` does so. As a `RobotParser`,
+    this is what the `robots_parsed` signal sends.
     """
 
     def __init__(
         self,
         readings: Sequence[Rules],
-        delay: CrawlDelay | None = None,
+        delay: CrawlDelay,
         *,
         keeps_delay: bool = False,
         also_robots: Sequence[str] = (),
@@ -322,7 +294,7 @@ class AllRules(RobotParser):
 
     @property
     def size(self) -> int:
-        return sum(rules.size for rules in self._asked) + (self.delay.size if self.delay else 0)
+        return 1000 + sum(rules.size for rules in self._asked)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> AllRules:
@@ -330,11 +302,9 @@ class AllRules(RobotParser):
         raise NotImplementedError("use the parsers that ROBOTSTXT_PARSER and NOROBOTS_ALSO_OBEY name")
 
     def is_ready(self, robot: str | bytes) -> bool:
-        for name in (robot, *self._also_robots):
-            for rules in self._asked:
-                if not rules.is_ready(name):
-                    return False
-        return self._prepared is None or self._prepared.is_ready(robot)
+        if self._prepared is not None and not self._prepared.is_ready(robot):
+            return False
+        return all(rules.is_ready(name) for name, rules in self._questions(robot))
 
     def prepare(self, origin: Origin, robot: str | bytes) -> None:
         for name, rules in self._questions(robot):
@@ -343,12 +313,7 @@ class AllRules(RobotParser):
             self._prepared.value(robot)
 
     def forbids(self, origin: Origin, target: str, robot: str | bytes) -> bool:
-        # Loops instead of `_questions`, here and in `is_ready`: these are asked about every request.
-        for name in (robot, *self._also_robots):
-            for rules in self._asked:
-                if rules.forbids(origin, target, name):
-                    return True
-        return False
+        return any(rules.forbids(origin, target, name) for name, rules in self._questions(robot))
 
     def decide(self, url: str, robot: str | bytes, source: str | None = None) -> Decision:
         own: Decision | None = None
@@ -364,7 +329,7 @@ class AllRules(RobotParser):
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether all readings allow `user_agent`, a name or a whole header, to fetch `url`."""
-        return self.decide(_as_text(url), user_agent).allowed
+        return self.decide(to_unicode(url, errors="surrogateescape"), user_agent).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the largest `Crawl-delay` of the readings, in seconds; None if there is none."""

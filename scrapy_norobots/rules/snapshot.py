@@ -1,8 +1,5 @@
 """Snapshots: the stored facts of one download of a robots.txt; and `Freshness`: for how long they are valid.
 
-A snapshot has facts only. The module `access` decides what they mean for the origin, so a snapshot has the
-same meaning after a restart and on another machine.
-
 The 1994 standard does not say how often to download the file. The freshness headers of the response apply
 (RFC 9111, 4.2), but for at least `NOROBOTS_TTL_MIN`, so that no server can force a download for each page,
 and for at most `NOROBOTS_TTL`. Invalid headers mean that the response is stale, as RFC 9111 advises.
@@ -62,8 +59,7 @@ class Snapshot:
     def conditions(self, url: str) -> dict[str, str]:
         """Return the headers for a download of `url` that make it conditional; none if this is another file.
 
-        Only a response to such a download may be a 304 (RFC 9110, 15.4.5). A value with other characters than
-        those of ASCII text is left out: download handlers send it as other bytes, or refuse it.
+        A value that is not ASCII text is left out: download handlers send it as other bytes, or refuse it.
         """
         found = (
             (name, self.headers.get(header, "")) for header, name in _CONDITIONS.items() if url == self.url
@@ -96,10 +92,7 @@ class Freshness:
         return max(longest * (1 - _SPREAD * share), min(longest, self.ttl_min))
 
     def until_next_try(self, snapshot: Snapshot) -> float:
-        """Return the seconds to wait after a temporary failure.
-
-        This is `error_ttl`, doubled with each failure in a row, or a longer Retry-After.
-        """
+        """Return the seconds to wait: `error_ttl`, doubled with each failure in a row, or Retry-After."""
         # The exponent is bounded too: 2.0 ** 1024 would overflow.
         doubled = self.error_ttl * 2.0 ** min(snapshot.failures - 1, 64)
         back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))

@@ -2,7 +2,7 @@
 
 Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (with its reactor, or
 without a reactor) and a Twisted `Deferred` with any other reactor. Callers of this module write one coroutine
-for both. The module tests for the features of a version, not for its number.
+for both.
 """
 
 from __future__ import annotations
@@ -89,24 +89,21 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
     the result needs no extra iteration of the event loop. A coroutine that returns a result although it was
     cancelled is late too.
     """
-    task = asyncio.current_task() if _asyncio_runs() else None
-    deferred: Deferred[_T] | None = deferred_from_coro(coroutine) if task is None else None
+    running: Any = asyncio.current_task() if _asyncio_runs() else deferred_from_coro(coroutine)
     given_up = False
     stop: Callable[[], object]
 
     def look() -> None:
         nonlocal given_up, stop
         given_up = is_late()
-        if not given_up:
+        if given_up:
+            running.cancel()
+        else:
             stop = call_later(seconds, look)
-        elif task is not None:
-            task.cancel()
-        elif deferred is not None:
-            deferred.cancel()
 
     stop = call_later(seconds, look)
     try:
-        result = await (coroutine if deferred is None else deferred)
+        result: _T = await (running if isinstance(running, Deferred) else coroutine)
     except (asyncio.CancelledError, CancelledError):
         if not given_up:
             raise
@@ -114,8 +111,8 @@ async def unless(is_late: Callable[[], bool], seconds: float, coroutine: Corouti
         stop()
     if not given_up:
         return result
-    if sys.version_info >= (3, 11) and task is not None:
-        task.uncancel()
+    if hasattr(running, "uncancel"):  # a task, from Python 3.11 on
+        running.uncancel()
     raise LateError
 
 
@@ -165,9 +162,8 @@ def _call(deferred: Deferred[None]) -> None:
 
 def has_asyncio(crawler: Crawler) -> bool:
     """Return whether an asyncio event loop runs in the crawl."""
-    if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        return True
-    return is_asyncio_reactor_installed()
+    has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
+    return not has_reactor or is_asyncio_reactor_installed()
 
 
 def _asyncio_runs() -> bool:
@@ -185,10 +181,7 @@ def _reactor() -> Any:
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Return whether the crawl is closing or closed, so that nothing should wait longer than it must.
-
-    With a mock engine, the crawl is never closing.
-    """
+    """Return whether the crawl is closing or closed; with a mock engine, it is never closing."""
     slot = engine_slot(crawler)
     return slot is None or isinstance(getattr(slot, "closing", None), Deferred)
 
@@ -200,10 +193,7 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 
 
 async def download(crawler: Crawler, request: Request) -> Response:
-    """Download a request through the engine and all downloader middlewares.
-
-    Exceptions of the download propagate.
-    """
+    """Download a request through the engine and all downloader middlewares."""
     engine = crawler.engine
     assert engine is not None  # requests come from a running engine
     if hasattr(engine, "download_async"):  # Scrapy 2.14
@@ -212,23 +202,19 @@ async def download(crawler: Crawler, request: Request) -> Response:
 
 
 def is_own_crawl(crawler: Crawler) -> bool:
-    """Return whether a crawl runs its spider, and not a command such as ``scrapy fetch`` or ``shell``.
-
-    The shell creates no spider before its engine; the other commands replace the start of theirs.
-    """
-    spider = crawler.spider
-    start = getattr(spider, "start", None)
-    return spider is not None and not str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+    """Return whether a crawl runs its spider, and not a command such as ``scrapy fetch`` or ``shell``."""
+    # The shell creates no spider before its engine; the other commands replace the start of theirs.
+    of_start = getattr(getattr(crawler.spider, "start", None), "__module__", "")
+    return crawler.spider is not None and not str(of_start).startswith("scrapy.commands.")
 
 
 def close_spider(crawler: Crawler, reason: str) -> Deferred[None]:
     """Close the spider, as `CloseSpider` does; return what the caller keeps until that is done."""
-    engine = crawler.engine
-    assert engine is not None  # there is a spider to close
+    engine: Any = crawler.engine
     if hasattr(engine, "close_spider_async"):  # Scrapy 2.14
         return spawn(engine.close_spider_async(reason=reason))
-    assert crawler.spider is not None
-    return engine.close_spider(crawler.spider, reason)
+    closed: Deferred[None] = engine.close_spider(crawler.spider, reason)
+    return closed
 
 
 async def send_robots_parsed(crawler: Crawler, parser: RobotParser, request: Request) -> None:
@@ -245,8 +231,7 @@ def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
     In Scrapy 2.13, a class and its import path are two components.
     """
     join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
-    joined: Mapping[Any, Any] = join(name)
-    return joined
+    return dict(join(name))
 
 
 def downloader(crawler: Crawler) -> Any:

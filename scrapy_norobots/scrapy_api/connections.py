@@ -2,9 +2,8 @@
 
 A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
 the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such
-a response like a complete one. So this class looks at the connections of the handlers that show how they end:
-those with Twisted and with aiohttp. A response that was cut off gets the flag ``dataloss``, with which Scrapy
-marks other incomplete responses.
+a response like a complete one. So this class looks at the connections of the handlers with Twisted and with
+aiohttp. A response that was cut off gets the flag ``dataloss``, as Scrapy marks other incomplete responses.
 """
 
 from __future__ import annotations
@@ -40,29 +39,24 @@ class HostNames:
     """Looks up the names of hosts for one crawl, before robots.txt is downloaded from them.
 
     Twisted resolves names in `REACTOR_THREADPOOL_MAXSIZE` threads. Hundreds of downloads that begin at once
-    would wait for these threads, and would time out where DNS is slow. So no more names than there are
-    threads are looked up at a time, before the time of a download begins. Scrapy's own cache then has the
-    address.
+    would wait for these threads, and would time out where DNS is slow. So as many names as there are threads
+    are looked up at a time, before the time of a download begins; Scrapy caches the address.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._has_proxies = crawler.settings.getbool("HTTPPROXY_ENABLED") and bool(getproxies())
-        threads = crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")
-        self._threads = DeferredSemaphore(max(1, threads))
+        self._threads = DeferredSemaphore(max(1, crawler.settings.getint("REACTOR_THREADPOOL_MAXSIZE")))
 
     async def look_up(self, request: Request) -> None:
         """Look up the host of a request, if this process connects to it; a failure is not reported here."""
         parts = urlsplit(request.url)
-        host = parts.hostname
-        if not host or isIPAddress(host) or isIPv6Address(host):
-            return
-        if self._has_proxies or request.meta.get("proxy"):
+        host = parts.hostname or ""
+        if isIPAddress(host) or isIPv6Address(host) or self._has_proxies or request.meta.get("proxy"):
             return
         handler = download_handler(self._crawler, parts.scheme)
-        if not type(handler).__module__.startswith("scrapy."):  # it may resolve names elsewhere
-            return
-        await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
+        if type(handler).__module__.startswith("scrapy."):  # another may resolve names elsewhere
+            await compat.waiting_for(self._threads.run(lambda: compat.spawn(compat.resolve(host))))
 
 
 class ConnectionEnds:
@@ -99,9 +93,12 @@ class ConnectionEnds:
 
     def mark(self, response: Response, request: Request) -> None:
         """Give a response that was cut off the flag of Scrapy for it."""
-        if not self._has_failed.get(request) or response.status == 204:
-            return
-        if "Content-Length" not in response.headers and "Transfer-Encoding" not in response.headers:
+        if (
+            self._has_failed.get(request)
+            and response.status != 204
+            and "Content-Length" not in response.headers
+            and "Transfer-Encoding" not in response.headers
+        ):
             response.flags.append("dataloss")
 
 

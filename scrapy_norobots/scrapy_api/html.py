@@ -18,8 +18,7 @@ _INERT = ("template", "textarea", "title", "xmp", "iframe", "noembed", "noframes
 def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
     """Yield name and content of each META tag with a name, in head and body, in the order of the page."""
     inert = 0
-    after_html = root.itersiblings(tag=etree.Element)  # elements after </html> are siblings of the root
-    for tree in (root, *after_html):
+    for tree in (root, *root.itersiblings(tag=etree.Element)):  # its siblings come after </html>
         for event, element in etree.iterwalk(tree, events=("start", "end"), tag=("meta", *_INERT)):
             if element.tag != "meta":
                 inert += 1 if event == "start" else -1

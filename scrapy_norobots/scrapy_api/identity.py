@@ -1,12 +1,8 @@
-"""Find the User-Agent that a request will be sent with.
-
-The record must be chosen by the name that the site will see, but `NoRobotsMiddleware` runs before Scrapy sets
-the header. So this module applies the same sources in the same order as Scrapy's own middlewares.
-"""
+"""Find the User-Agent that a request will be sent with, before Scrapy's middlewares set it, as they do."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
@@ -18,7 +14,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-_HEADER = "User-Agent"
+
+@lru_cache(maxsize=64)
+def _encoded(user_agent: str) -> bytes:
+    return user_agent.encode("utf-8", "replace")
 
 
 class Identity:
@@ -28,7 +27,7 @@ class Identity:
         """Use `robot` (the setting `ROBOTSTXT_USER_AGENT`) for all requests, unless it is None."""
         self._crawler = crawler
         self._robot = robot
-        self._last: tuple[object, bytes] = object(), b""  # the last `user_agent`, and its header
+        self._user_agent = crawler.settings.get("USER_AGENT")
 
     def robot(self, request: Request) -> str | bytes:
         """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
@@ -41,7 +40,7 @@ class Identity:
             return self._robot
         headers, default = request.headers, self.default_user_agent
         # A header that is None keeps out the others. Most requests have none.
-        return (headers.get(_HEADER, default) if headers else default) or b""
+        return (headers.get("User-Agent", default) if headers else default) or b""
 
     @property
     def default(self) -> str | bytes:
@@ -56,18 +55,15 @@ class Identity:
         # When the spider is opened, this middleware takes its `user_agent`; a later one is not sent. It is
         # asked each time, because another handler of `spider_opened` may schedule requests before that.
         source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
-        value = getattr(source, "user_agent", ...)
-        if value is not self._last[0]:
-            agent = self._crawler.settings.get("USER_AGENT") if value is ... else value
-            encoded = agent if isinstance(agent, bytes) else str(agent or "").encode("utf-8", "replace")
-            self._last = value, encoded
-        return self._last[1]
+        agent = getattr(source, "user_agent", self._user_agent)
+        return agent if isinstance(agent, bytes) else _encoded(str(agent or ""))
 
     @cached_property
     def _default_header(self) -> bytes | None:
-        headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS") or {}
-        given = {name: value for name, value in headers.items() if value is not None}
-        return Headers(given).get(_HEADER)
+        headers = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
+        return Headers({name: value for name, value in headers.items() if value is not None}).get(
+            "User-Agent"
+        )
 
     @cached_property
     def _scrapys(self) -> UserAgentMiddleware | None:

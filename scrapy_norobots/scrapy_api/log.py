@@ -47,10 +47,7 @@ class Named(set[object]):
 
 
 class SettingError(UsageError, ValueError):
-    """A setting is invalid. The text has the setting, its value and what is accepted.
-
-    Scrapy's commands print a `UsageError` in one line.
-    """
+    """A setting is invalid. Scrapy's commands print a `UsageError` in one line."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, print_help=False)

@@ -1,8 +1,7 @@
 """Stores: keep snapshots between crawls, and share them between processes.
 
-`Store` is the contract. For each origin, a store keeps the snapshots that the access was judged from, and a
-lock: of all processes that share the store, one downloads a robots.txt and the others wait for it. A store
-knows nothing of rules or freshness, and is used only for origins that are not in memory.
+For each origin, a store keeps the snapshots that the access was judged from, and a lock: of all processes
+that share the store, one downloads a robots.txt and the others wait for it.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ class Locked(NamedTuple):
 class Store(Protocol):
     """Keeps snapshots and locks of origins.
 
-    Each call is one round trip, if the store is a server. No call blocks the event loop: slow work runs in a
-    thread. A call that takes longer than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any
-    exception of the store's library. An entry that cannot be read is a miss, not an error.
+    No call blocks the event loop; each is one round trip, if the store is a server. One that takes longer
+    than `circuit_breaker.TIMEOUT` is cancelled. All methods may raise any exception of the store's library.
+    An entry that cannot be read is a miss, not an error.
     """
 
     async def load(self, origin: Origin) -> tuple[Snapshot, ...]:
@@ -79,8 +78,7 @@ class BrowsableStore(Store, Protocol):
     def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
 
-        Reads a few entries at a time. Entries that are saved or deleted meanwhile may be missing or may come
-        twice. Keys that are not origins are skipped.
+        Entries that are saved or deleted meanwhile may be missing or come twice. Other keys are skipped.
         """
 
     async def delete(self, origin: Origin) -> bool:
@@ -95,10 +93,7 @@ def with_home(value: str) -> str:
 
 
 def without_password(value: str) -> str:
-    """Return a value of `NOROBOTS_STORE` as errors and the log show it.
-
-    Of a URL that may have a password, this is the scheme.
-    """
+    """Return a value of `NOROBOTS_STORE`; only its scheme if it may have a password."""
     if _PLAIN.fullmatch(value):
         return value
     scheme, slashes, _ = value.partition("://")

@@ -1,16 +1,15 @@
 """`CircuitBreaker`: keep the crawl running when its store fails.
 
-The first failure is logged as one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the
-store, and the crawl uses memory only, as without a store. After each pause, one call tests the store; when it
-works again, that is one WARNING too. No call to the store takes longer than `TIMEOUT` seconds.
+The first failure is one WARNING and opens the circuit: for `PAUSE` seconds no call reaches the store. After
+each pause, one call tests the store; when it works again, that is one WARNING too.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError
@@ -24,8 +23,7 @@ from scrapy_norobots.stores import Locked, Store, error_text
 logger = logging.getLogger(__name__)
 
 # How long a call may take, and how long the circuit stays open after a failure, in seconds.
-TIMEOUT = 5.0
-PAUSE = 5.0
+TIMEOUT, PAUSE = 5.0, 5.0
 
 _T = TypeVar("_T")
 
@@ -33,21 +31,13 @@ _T = TypeVar("_T")
 class CircuitBreaker:
     """A `Store` that wraps another. While the inner store fails, this one is empty and all locks are free.
 
-    `name` is the name of the store in the log; `on_failure` is called for each failure; `clock` returns
-    seconds that never go back.
+    `name` is the name of the store in the log; `on_failure` is called for each failure.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        name: str,
-        on_failure: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, store: Store, name: str, on_failure: Callable[[], None]) -> None:
         self._store = store
         self._name = name
         self._on_failure = on_failure
-        self._clock = clock
         # The method that failed, until a call of it succeeds: a full disk can still be read.
         self._failing = ""
         self._open_until = 0.0
@@ -71,10 +61,10 @@ class CircuitBreaker:
             await compat.within(TIMEOUT, self._store.close())
 
     async def _try(self, method: str, call: Callable[[], Coroutine[Any, Any, _T]], fallback: _T) -> _T:
-        if self._clock() < self._open_until:
+        if monotonic() < self._open_until:
             return fallback
         if is_test := bool(self._failing):  # the others do not wait for its result
-            self._open_until = self._clock() + TIMEOUT + PAUSE
+            self._open_until = monotonic() + TIMEOUT + PAUSE
         try:
             result = await compat.within(TIMEOUT, call())
         except CancelledError:  # of Twisted: the caller no longer needs the result
@@ -90,7 +80,7 @@ class CircuitBreaker:
         return result
 
     def _failed(self, method: str, exc: Exception) -> None:
-        self._open_until = self._clock() + PAUSE
+        self._open_until = monotonic() + PAUSE
         self._on_failure()
         if not self._failing:
             logger.warning(

@@ -1,11 +1,7 @@
-"""Open the store that `NOROBOTS_STORE` names, and the turns that a fleet takes in it.
-
-The module of a store is imported when that store is used, because its library may be missing.
-"""
+"""Open the store that `NOROBOTS_STORE` names, and the turns that a fleet takes in it."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from scrapy_norobots.stores import LARGEST_FILE, REDIS_SCHEMES, BrowsableStore
@@ -27,11 +23,10 @@ def open_store(
 ) -> BrowsableStore:
     """Return the store for a value of `NOROBOTS_STORE` other than ``memory``; nothing is opened yet.
 
-    `max_bytes` limits the size of a store that has no limit of its own. An entry with a robots.txt of more
-    than `maxsize` bytes is a miss. `has_asyncio` says whether an asyncio event loop will run. With
-    `must_exist`, the methods of the store raise an exception if it is missing or damaged, and it is neither
-    created nor repaired. Raises `ValueError` if the value is invalid, and `ImportError`, with the package to
-    install, if one is missing.
+    `max_bytes` limits the size of a store in SQLite. An entry with a robots.txt of more than `maxsize` bytes
+    is a miss. `has_asyncio` says whether an asyncio event loop will run. With `must_exist`, the methods raise
+    an exception if the store is missing or damaged; it is neither created nor repaired. Raises `ValueError`
+    if the value is invalid, and `ImportError`, with the package to install, if one is missing.
     """
     scheme, colon, rest = value.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and rest != "/":
@@ -59,8 +54,7 @@ def open_turns(value: str) -> RedisStore:
 
 def _open_redis(value: str, maxsize: int) -> RedisStore:
     try:
-        redis = import_module("scrapy_norobots.stores.redis")  # an optional dependency
+        from scrapy_norobots.stores.redis import RedisStore  # noqa: PLC0415  # an optional dependency
     except ImportError as exc:
         raise ImportError(f"needs redis-py: pip install 'scrapy-norobots[redis]' ({exc})") from exc
-    store: RedisStore = redis.RedisStore(value, maxsize)
-    return store
+    return RedisStore(value, maxsize)

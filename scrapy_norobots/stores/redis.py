@@ -1,8 +1,7 @@
 """`RedisStore`: what machines share in Redis, which is one server, Sentinel, or a cluster.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-expire too, and only the holder can release one. The turns are when any process of a fleet may send its next
-request to a site. `open_client` has the forms of URLs.
+expire too. The turns are when any process of a fleet may send its next request to a site.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from scrapy_norobots.standard.robotstxt import SMALL_BODY
 from scrapy_norobots.stores import LARGEST_FILE, Locked, entries
 from scrapy_norobots.stores.circuit_breaker import TIMEOUT
 
-_PORT, _SENTINEL_PORT = 6379, 26379
+_PORTS = {"cluster": 6379, "sentinel": 26379}
 
 # No part of the URL is shown: with special characters in a password, any may be a part of it.
 _INVALID = (
@@ -107,16 +106,12 @@ return start - now
 # Larger entries are decompressed in a thread, in bytes.
 _SMALL_ENTRY = 4096
 
-# How many keys a step of SCAN looks at, including those of other programs.
-_PAGE = 100
-
 
 class RedisStore:
     """What is in the Redis database or cluster at `url`, in one of the forms of `open_client`.
 
-    For each origin, these are a lock and an entry with snapshots; for each site, the turn that was taken
-    last. It expires after one delay, so a process that is killed delays the others by one delay at most.
-    Raises `ValueError` if the URL is invalid.
+    A turn expires after one delay, so a process that is killed delays the others by one delay at most. Raises
+    `ValueError` if the URL is invalid.
     """
 
     def __init__(self, url: str, maxsize: int = LARGEST_FILE) -> None:
@@ -164,7 +159,8 @@ class RedisStore:
     async def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots. The order is that of SCAN, so they are not sorted."""
         await self._redis.initialize()
-        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=_PAGE)
+        # Each step looks at so many keys, including those of other programs.
+        keys: Any = self._redis.scan_iter(match=f"{_SNAPSHOTS}*", count=100)
         async for key in keys:
             name = key.decode("utf-8", "replace").removeprefix(_SNAPSHOTS)
             origin = entries.origin_of(name[1:-1] if self._is_cluster else name)
@@ -229,9 +225,8 @@ def open_client(url: str) -> Redis | RedisCluster:
         return Redis.from_url(url, **more)
     del options["host"]
     options["ssl"] = options.pop("connection_class", None) is SSLConnection
-    port = _SENTINEL_PORT if kind == "sentinel" else _PORT
     servers = [urlsplit(f"//{one}") for one in hosts.split(",")]
-    addresses = [(server.hostname or "", server.port or port) for server in servers]
+    addresses = [(server.hostname or "", server.port or _PORTS[kind]) for server in servers]
     if not all(host for host, _ in addresses):
         raise ValueError
     if kind == "cluster":

@@ -1,10 +1,9 @@
 """`SqliteStore`: snapshots in one SQLite file, shared by the processes of one machine.
 
-All work runs in a thread, so that the event loop never waits for the disk. A process that is killed loses
-nothing that was committed; after a power failure, the file may be damaged. Only its owner can read the file.
-Its size is limited; the entries that were saved first are deleted first. A file that is damaged, or of
-another version, is renamed and never deleted. A file that is not a database, or that of another program, is
-not used and not changed. With `must_exist`, no file is created, renamed or repaired.
+All work runs in a thread. A process that is killed loses nothing that was committed; after a power failure,
+the file may be damaged. Only its owner can read it. Its size is limited; the entries that were saved first
+are deleted first. A file that is damaged, or of another version, is renamed and never deleted. A file that is
+not a database, or that of another program, is not used and not changed.
 """
 
 from __future__ import annotations
@@ -71,10 +70,8 @@ _T = TypeVar("_T")
 class SqliteStore:
     """Snapshots in the file at `path`, of about `max_bytes` at most. Missing directories are created.
 
-    An entry with a robots.txt of more than `maxsize` bytes is a miss.
-
-    With `must_exist`, the methods raise `OSError` or `NotAStoreError` if `path` is not a store that can be
-    read.
+    An entry with a robots.txt of more than `maxsize` bytes is a miss. With `must_exist`, no file is created
+    or renamed; the methods raise `OSError` or `NotAStoreError` if `path` is not a store that can be read.
     """
 
     def __init__(
@@ -146,8 +143,9 @@ class SqliteStore:
             last = page[-1][0]
 
     async def delete(self, origin: Origin) -> bool:
-        statement = "DELETE FROM entries WHERE origin = ?"
-        return await self._run(lambda db: db.execute(statement, (str(origin),)).rowcount > 0)
+        return await self._run(
+            lambda db: db.execute("DELETE FROM entries WHERE origin = ?", (str(origin),)).rowcount > 0
+        )
 
     async def close(self) -> None:
         self._thread.submit(self._close_file)
@@ -201,10 +199,12 @@ class SqliteStore:
             if file.st_size == 1:  # SQLite takes such a file for an empty one
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
             self._inode = file.st_ino
-            # SQLite opens a file that it cannot write for reading.
-            uri = f"{self._path.as_uri()}?mode=rw"
             return sqlite3.connect(
-                uri, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
+                f"{self._path.as_uri()}?mode=rw",  # a file that it cannot write is opened for reading
+                timeout=_BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
             )
 
     def _prepare(self, db: sqlite3.Connection) -> None:

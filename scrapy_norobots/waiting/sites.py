@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from scrapy_norobots.events import Waits
-from scrapy_norobots.rules.access import AccessKind
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.states import Parked, State
 
@@ -257,7 +256,7 @@ class Sites:
         if site.access is not None:
             for parked in site.waiting[: 1 if site.access.lifetime > 0 else None]:
                 parked.access = site.access
-        is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
+        is_given_up = site.access is None or site.access.kind == "closed"
         for parked in site.waiting:
             if parked.state is not State.CLOSED:
                 continue

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_norobots.rules.access import PRESETS, Access, AccessKind, Judge, StatusPolicy, spellings_of
+from scrapy_norobots.rules.access import PRESETS, Access, Judge, OriginCache, StatusPolicy, spellings_of
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
@@ -97,7 +97,7 @@ def test_a_failed_refresh_keeps_the_rules_until_they_are_too_old() -> None:
         assert not stale.forbids(ORIGIN, "/", "FooBot")
         known = stale  # keeping a copy does not renew it
     closed = judge(replace(LOST, time=TIMES.stale_ttl + 1), known)
-    assert closed.kind is AccessKind.CLOSED
+    assert closed.kind == "closed"
     assert not closed.stale
 
 
@@ -160,15 +160,15 @@ def test_known_rules_take_precedence_over_the_policy(policy: str, status: int) -
     assert access.forbids(ORIGIN, "/back/", "FooBot")
 
 
-@pytest.mark.parametrize(("status", "kind"), [(403, AccessKind.CLOSED), (404, AccessKind.OPEN)])
-def test_a_new_statement_of_the_site_replaces_old_rules(status: int, kind: AccessKind) -> None:
+@pytest.mark.parametrize(("status", "kind"), [(403, "closed"), (404, "open")])
+def test_a_new_statement_of_the_site_replaces_old_rules(status: int, kind: str) -> None:
     known = judge(replace(LOST, time=HOUR), judge(FOUND))
     assert judge(replace(FOUND, status=status, time=2 * HOUR), known).kind is kind
 
 
 def test_only_rules_stay_in_use_after_a_failure() -> None:
-    assert judge(LOST, judge(replace(FOUND, status=404))).kind is AccessKind.CLOSED
-    assert judge(replace(LOST, time=1.0), judge(LOST)).kind is AccessKind.CLOSED
+    assert judge(LOST, judge(replace(FOUND, status=404))).kind == "closed"
+    assert judge(replace(LOST, time=1.0), judge(LOST)).kind == "closed"
 
 
 def test_a_304_renews_rules_and_their_headers() -> None:
@@ -249,3 +249,36 @@ def test_spellings_include_those_that_handlers_send(
 def test_what_aiohttp_decodes_is_a_spelling_too() -> None:
     pytest.importorskip("yarl")
     assert "/wow!" in spellings_of("/wow%21")
+
+
+# `OriginCache`: an access stays in memory until it expires, or until there is no room.
+
+
+def origin(number: int) -> Origin:
+    return Origin("http", f"{number}.town.example", 80)
+
+
+FINE = Access("open", Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
+
+
+def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("scrapy_norobots.rules.access.monotonic", lambda: now)
+    cache = OriginCache(memory_max=10**6)
+    cache.put(origin(1), FINE)
+    now += 599.9
+    assert cache.get(origin(1)) is FINE
+    now += 0.1
+    assert cache.get(origin(1)) is None
+    assert cache.latest(origin(1)) is FINE
+
+
+def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
+    cache = OriginCache(memory_max=3 * FINE.size)
+    for number in (1, 2, 3, 1, 4):
+        if cache.get(origin(number)) is None:
+            cache.put(origin(number), FINE)
+    assert [cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [True, False, True, True]
+    cache = OriginCache(memory_max=1)
+    cache.put(origin(1), FINE)
+    assert cache.get(origin(1)) is FINE

@@ -51,13 +51,14 @@ class Circuit:
 
 
 @pytest.fixture
-def circuit() -> Circuit:
+def circuit(monkeypatch: pytest.MonkeyPatch) -> Circuit:
     circuit = Circuit(Moody(), None)  # type: ignore[arg-type]
 
     def count() -> None:
         circuit.failures += 1
 
-    circuit.breaker = CircuitBreaker(circuit.store, "the store", count, clock=lambda: circuit.now)
+    monkeypatch.setattr(circuit_breaker, "monotonic", lambda: circuit.now)
+    circuit.breaker = CircuitBreaker(circuit.store, "the store", count)
     return circuit
 
 

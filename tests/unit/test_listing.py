@@ -23,7 +23,7 @@ from scrapy_norobots.features.report.listing import (
 )
 from scrapy_norobots.features.report.page import _json_block
 from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
-from scrapy_norobots.rules.parser import Reader
+from scrapy_norobots.rules.parser import StrictRobotParser, reader_of
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.worlds import nasty
@@ -52,8 +52,8 @@ def access(
     body: bytes, origin: Origin = TOWN, *, also: Sequence[type[RobotParser]] = (), multivalue: bool = False
 ) -> Access:
     crawler = MagicMock(settings=Settings(), spider=None)
-    reader = Reader(crawler, None, also, multivalue=multivalue)
-    judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), reader.read)
+    read = reader_of(crawler, StrictRobotParser, also, multivalue=multivalue)
+    judge = Judge(StatusPolicy.of("koster1996"), Freshness(600, 86_400, 60, 7 * 86_400), read)
     return judge.judge(Snapshot(origin, origin.robots_url, 0.0, 200, body=body))
 
 

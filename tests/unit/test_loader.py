@@ -19,9 +19,8 @@ from scrapy.settings import Settings
 from scrapy_norobots.events import Events
 from scrapy_norobots.features import report
 from scrapy_norobots.features.report.listing import Examined
-from scrapy_norobots.load import loader
-from scrapy_norobots.load.loader import OriginCache, RobotsLoader
-from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.load.loader import RobotsLoader
+from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.settings import Config
 from scrapy_norobots.standard import Origin
@@ -44,14 +43,11 @@ class FakeFetcher:
 
     def __init__(self) -> None:
         self.snapshot = found(SHUT)
-        self.error: Exception | None = None
         self.previous: list[Snapshot | None] = []
 
     async def fetch(self, origin: Origin, request: Request, previous: Snapshot | None) -> Snapshot:
         self.previous.append(previous)
         await asyncio.sleep(0.05)
-        if self.error is not None:
-            raise self.error
         return self.snapshot
 
 
@@ -133,14 +129,6 @@ async def test_a_file_that_takes_long_is_read_in_a_thread(
         crawl.fetcher.snapshot = found(SHUT.ljust(size, b"#"))
         await crawl.loader._load(ORIGIN, REQUEST, "FooBot")
     assert seen == [is_thread]
-
-
-async def test_a_load_that_raises_releases_the_lock(tmp_path: Path) -> None:
-    async with crawls(tmp_path, 2) as (first, second):
-        first.fetcher.error = RuntimeError("a bug")
-        with pytest.raises(RuntimeError, match="a bug"):
-            await first.load()
-        assert (await second.store.lock(ORIGIN, 60)).is_held
 
 
 async def test_the_lock_is_released_if_the_file_was_saved_meanwhile(
@@ -236,36 +224,3 @@ async def test_an_expired_copy_is_not_used_while_another_process_downloads(
         assert is_hit
         assert is_shut(access)
         assert first.downloads == 0
-
-
-# `OriginCache`: an access stays in memory until it expires, or until there is no room.
-
-
-def origin(number: int) -> Origin:
-    return Origin("http", f"{number}.town.example", 80)
-
-
-FINE = Access(AccessKind.OPEN, Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
-
-
-def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(loader, "monotonic", lambda: now)
-    cache = OriginCache(memory_max=10**6)
-    cache.put(origin(1), FINE)
-    now += 599.9
-    assert cache.get(origin(1)) is FINE
-    now += 0.1
-    assert cache.get(origin(1)) is None
-    assert cache.latest(origin(1)) is FINE
-
-
-def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
-    cache = OriginCache(memory_max=3 * FINE.size)
-    for number in (1, 2, 3, 1, 4):
-        if cache.get(origin(number)) is None:
-            cache.put(origin(number), FINE)
-    assert [cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [True, False, True, True]
-    cache = OriginCache(memory_max=1)
-    cache.put(origin(1), FINE)
-    assert cache.get(origin(1)) is FINE

@@ -14,14 +14,15 @@ from scrapy_norobots.rules import delay_values
 from scrapy_norobots.rules.parser import (
     AllRules,
     ForeignRules,
-    Reader,
     as_parser,
     crawl_delay,
+    reader_of,
     strict_reading,
 )
 from scrapy_norobots.standard import Origin, RobotsTxt
 from scrapy_norobots.standard.groups import groups_of
 
+NO_DELAY = delay_values.CrawlDelay(b"")
 ORIGIN = Origin("http", "town.example", 8080)
 
 
@@ -52,7 +53,7 @@ def test_a_foreign_parser_decides_about_the_url_that_is_sent() -> None:
 
 def test_no_reading_is_asked_for_a_reason_after_one_that_forbids() -> None:
     parser = Only("/a")
-    rules = AllRules([RobotsTxt.parse("User-agent: *\nDisallow: /a\n"), ForeignRules(parser, b"")])
+    rules = AllRules([RobotsTxt.parse("User-agent: *\nDisallow: /a\n"), ForeignRules(parser, b"")], NO_DELAY)
     assert rules.decide("http://town.example:8080/a", "FooBot").rule == (2, "/a")
     assert parser.asked == []
     assert rules.decide("http://town.example:8080/b", "FooBot").parser == "Only"
@@ -62,7 +63,7 @@ def test_rules_convert_to_a_parser_and_to_the_strict_reading() -> None:
     strict, foreign = RobotsTxt.parse(b""), ForeignRules(Only("/"), b"")
     parser = as_parser(strict)
     assert isinstance(parser, StrictRobotParser)
-    assert parser.robots is strict_reading(AllRules([strict])) is strict
+    assert parser.robots is strict_reading(AllRules([strict], NO_DELAY)) is strict
     assert as_parser(foreign) is foreign.parser
     assert strict_reading(foreign) is strict_reading(None) is None
 
@@ -84,13 +85,14 @@ class Slow(Only):
 def test_several_readings_convert_to_one_parser() -> None:
     strict = RobotsTxt.parse("User-agent: *\nDisallow: /a\n")
     others = [ForeignRules(Slow("/b", delay), b"") for delay in (2, 10.5, None, RuntimeError("no"), -30)]
-    parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others]))
+    parser = as_parser(AllRules([strict, ForeignRules(Only("/b"), b""), *others], NO_DELAY))
     assert isinstance(parser, AllRules)
     assert parser.allowed("http://town.example:8080/b", "FooBot")
     assert not parser.allowed("http://town.example:8080/a", b"FooBot")
     assert not parser.allowed("http://town.example:8080/c", "FooBot")
     assert parser.crawl_delay(b"FooBot/1.0") == 10.5
-    assert as_parser(AllRules([strict, ForeignRules(Only("/b"), b"")])).crawl_delay("FooBot") is None
+    without = AllRules([strict, ForeignRules(Only("/b"), b"")], NO_DELAY)
+    assert as_parser(without).crawl_delay("FooBot") is None
     with pytest.raises(NotImplementedError):
         AllRules.from_crawler(MagicMock(), b"")
 
@@ -98,8 +100,8 @@ def test_several_readings_convert_to_one_parser() -> None:
 @pytest.mark.parametrize("others", [[], [Only], [StrictRobotParser]])
 def test_the_crawl_delay_is_read_if_no_other_parser_reads_it(others: list[Any]) -> None:
     body = b"User-agent: *\nCrawl-delay: 3\n"
-    reader = Reader(crawler(), None, others, multivalue=False, crawl_delay=True)
-    rules = reader.read(body)
+    read = reader_of(crawler(), StrictRobotParser, others, multivalue=False, crawl_delay=True)
+    rules = read(body)
     assert not rules.is_ready("FooBot")
     rules.prepare(ORIGIN, "FooBot")
     assert rules.is_ready("FooBot")
@@ -114,7 +116,7 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
     read = MagicMock(side_effect=groups_of)
     monkeypatch.setattr(delay_values, "groups_of", read)
     body = "User-agent: potto\nCrawl-delay: 7\nDisallow:\n\nUser-agent: *\nCrawl-delay: 3\n".encode(encoding)
-    rules = Reader(crawler(), None, others, multivalue=False).read(body)
+    rules = reader_of(crawler(), StrictRobotParser, others, multivalue=False)(body)
     size = rules.size
     parser = as_parser(rules)
     rules.prepare(ORIGIN, "FooBot")
@@ -127,15 +129,15 @@ def test_the_parser_that_is_sent_reads_the_crawl_delay_only_if_it_is_asked(
 
 
 def test_files_without_a_crawl_delay_need_no_second_reading() -> None:
-    reader = Reader(crawler(), None, [], multivalue=False, crawl_delay=True)
+    read = reader_of(crawler(), StrictRobotParser, [], multivalue=False, crawl_delay=True)
     for body in (
         b"",
         b"User-agent: *\nDisallow: /delay\n",
         b"# Crawl-delay: 3\n",
         b"User-agent: *\nCrawl-delay:\n",
     ):
-        assert isinstance(reader.read(body), RobotsTxt)
-        assert crawl_delay(reader.read(body), "FooBot") is None
+        assert isinstance(read(body), RobotsTxt)
+        assert crawl_delay(read(body), "FooBot") is None
     assert crawl_delay(None, "FooBot") is None
 
 

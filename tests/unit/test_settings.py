@@ -15,7 +15,7 @@ from scrapy.robotstxt import PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_norobots.features.metatag import MetaConfig
-from scrapy_norobots.rules.parser import Rfc9309RobotParser
+from scrapy_norobots.rules.parser import Rfc9309RobotParser, StrictRobotParser
 from scrapy_norobots.rules.snapshot import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, read
 from scrapy_norobots.stores.opening import FORMS
@@ -40,7 +40,7 @@ def test_defaults_are_valid() -> None:
     assert read_all() == read_all(**DEFAULTS)
     assert config().freshness == Freshness(600, 86_400, 60, 7 * 86_400)
     assert config().robot is config(ROBOTSTXT_USER_AGENT="").robot is None
-    assert config().parser is None
+    assert config().parser is StrictRobotParser
 
 
 FLAGS = [name for name, default in DEFAULTS.items() if isinstance(default, bool) and name != "NOROBOTS_META"]

@@ -28,7 +28,6 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.features.evidence import fields
-from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import crawl_log, spider_name
@@ -187,7 +186,7 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
     """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
-        parsers=[global_object_name(one) for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        parsers=[global_object_name(one) for one in (config.parser, *config.also_obey)],
         multivalue=config.multivalue,
         dry_run=config.dry_run,
         also_robots=list(config.also_robots),

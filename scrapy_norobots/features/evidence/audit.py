@@ -23,9 +23,8 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from scrapy_norobots.features.evidence import fields
 from scrapy_norobots.features.evidence.answers import Stored, read_record
 from scrapy_norobots.features.evidence.fields import Made, Settings, decision_line
-from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.question import Question
-from scrapy_norobots.rules.access import Access, Judge, StatusPolicy
+from scrapy_norobots.rules.access import Access, Judge, OriginCache, StatusPolicy
 from scrapy_norobots.rules.parser import Rules
 from scrapy_norobots.rules.snapshot import Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict

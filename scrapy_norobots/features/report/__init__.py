@@ -30,12 +30,12 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_norobots._version import __version__
-from scrapy_norobots.events import Core, Events, Load, Origins
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_norobots.features.report.counters import Counters, facts_of
 from scrapy_norobots.features.report.listing import TYPOS, Examined, list_files
 from scrapy_norobots.features.report.page import RENDERERS, Renderer, log_text
-from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import StrictRobotParser
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import Named, crawl_log, spider_name
@@ -104,8 +104,8 @@ class CrawlReport:
         is_small = len(snapshot.body) <= _SMALL
         examined = examine() if is_small else await compat.in_thread(self._thread, examine)
         if previous is not None:  # each origin counts once, by what was found last
-            self._stats.inc_value(f"norobots/origins/{previous.kind.value}", -1)
-        self._stats.inc_value(f"norobots/origins/{access.kind.value}")
+            self._stats.inc_value(f"norobots/origins/{previous.kind}", -1)
+        self._stats.inc_value(f"norobots/origins/{access.kind}")
         if access.stale:
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
@@ -185,7 +185,7 @@ class CrawlReport:
                 waits.loading_sites,
             )
 
-    async def _close(self, reason: str, all_origins: Origins, robot: str | bytes) -> None:
+    async def _close(self, reason: str, all_origins: OriginCache, robot: str | bytes) -> None:
         """Write the final stats, the summary in the log, and the files that `NOROBOTS_REPORT` names."""
         self._stop_saying()
         # The files of most interest that are in memory; none without a report.
@@ -218,10 +218,10 @@ class CrawlReport:
         level = logging.WARNING
         if access.stale:
             what = "still follow the cached rules"
-        elif access.kind is AccessKind.CLOSED:
+        elif access.kind == "closed":
             what = "are not sent" if access.is_closed_for_now and self._retries_closed else "are dropped"
             what = "would be dropped" if self._config.dry_run else what
-        elif access.kind is AccessKind.OPEN:
+        elif access.kind == "open":
             what = "are allowed"
             # A site without a robots.txt is normal; a failure, or a redirect that cannot be followed, is not.
             level = logging.WARNING if access.temporary else logging.DEBUG
@@ -245,7 +245,7 @@ def _setup_of(settings: BaseSettings, config: Config, robot: str | bytes) -> dic
     return {
         "robot": printable(robot.decode("utf-8", "replace") if isinstance(robot, bytes) else robot),
         "token": printable(to_name(robot)),
-        "readings": [one.__name__ for one in (config.parser or StrictRobotParser, *config.also_obey)],
+        "readings": [one.__name__ for one in (config.parser, *config.also_obey)],
         "status_policy": _shown(given["NOROBOTS_STATUS_POLICY"]),
         "settings": {name: _shown(value) for name, value in changed.items()},
         "versions": {

@@ -92,7 +92,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, access: Access) -> Outcome:
-        return cls(access.kind.value, access.outcome, access.stale)
+        return cls(access.kind, access.outcome, access.stale)
 
     @property
     def mark(self) -> str:

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
-from scrapy_norobots.load import loader
+from scrapy_norobots.rules import access
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
 from tests.helpers.spiders.noting import Listening
@@ -87,7 +87,7 @@ class Asking(Pages):
         self._ahead = 0.0
         monotonic, wall = time.monotonic, time.time
         time.time = lambda: wall() + self._ahead
-        loader.monotonic = lambda: monotonic() + self._ahead  # type: ignore[attr-defined]
+        access.monotonic = lambda: monotonic() + self._ahead  # type: ignore[attr-defined]
 
     async def parse(self, response: Response, **kwargs: Any) -> None:  # type: ignore[override]
         results = self.notes["results"] = []

@@ -16,9 +16,8 @@ from scrapy_norobots.features.evidence import Evidence
 from scrapy_norobots.features.evidence.fields import Answer, Made
 from scrapy_norobots.features.metatag import RobotsMetaMiddleware
 from scrapy_norobots.features.usage.statements import UsageStatements
-from scrapy_norobots.load.loader import OriginCache
 from scrapy_norobots.middleware import NoRobotsMiddleware
-from scrapy_norobots.rules.access import Access, AccessKind
+from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt, records, rules
@@ -118,7 +117,7 @@ def _keep_noindex(_urls: list[str]) -> None:
 def _no_check_after_waiting_in_a_place(_urls: list[str]) -> None:
     async def _wait(self: NoRobotsMiddleware, request: Request, question: Any, expired: Any) -> Access:
         access = await wait(self, request, question, expired)
-        return access if self._room else replace(access, kind=AccessKind.OPEN, rules=None)
+        return access if self._room else replace(access, kind="open", rules=None)
 
     wait = NoRobotsMiddleware._wait
     NoRobotsMiddleware._wait = _wait  # type: ignore[method-assign]
