@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
 # something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
-# something is left for others.
-_WAITING_MAX = 10_000
+# something is left for others. A scheduler that is not Scrapy's may share its requests with other processes.
+_WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
 
 # How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
 # parked before the event loop has its turn again.
@@ -73,6 +73,7 @@ class Parking:
         self._has_place = slots.has_place
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
+        self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
         self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
         # What is under way will be in Scrapy's HTTP cache.
         is_repeated = (
@@ -82,7 +83,6 @@ class Parking:
         self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
-        source.is_busy = lambda origin, slot: self._sites.is_loading(origin) or self._lines.is_long(slot)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
@@ -254,30 +254,24 @@ class Parking:
         for _ in range(_AT_ONCE):
             if not self._may_pull(has_place):
                 return None
-            was_aside = self._source.take_aside()
-            request = was_aside or self._source.take()
+            request = self._source.take()
             if request is None:
                 return None
             if self._sent.get(request) is not None or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
-            if not self._must_wait(pulled, has_place, was_aside=was_aside is not None):
+            if not self._must_wait(pulled, has_place):
                 return pulled
         self._wake()
         return None
 
-    def _must_wait(self, pulled: Parked, has_place: bool, *, was_aside: bool) -> bool:
+    def _must_wait(self, pulled: Parked, has_place: bool) -> bool:
         """Let a request of the source wait, and return True, if it must."""
         must_join, question = not has_place, pulled.question
         if question is not None:
-            is_beyond = not was_aside and self._is_beyond_share(question.origin)
-            if is_beyond and self._source.put_aside(question.origin, pulled.slot, pulled.request):
-                if not has_place:
-                    self._paused_until = math.inf
-                return True
             if self._sites.must_wait(pulled.request, question):
                 self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, has_place, is_beyond=is_beyond)
+                self._park(pulled, question.origin, has_place)
                 return True
             must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
         if must_join:
@@ -291,20 +285,18 @@ class Parking:
             return False
         if self._keeps_order and not has_place:
             return False
-        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
+        return self._left() > 0
 
-    def _is_beyond_share(self, origin: Origin) -> bool:
-        """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
-        if self._source.has_aside(origin):
-            return True
-        left = _WAITING_MAX - len(self._parked) + self._sites.closed_count
-        return self._sites.is_loading(origin) and self._sites.count(origin) > left // 2
+    def _left(self) -> int:
+        """Return how many more requests may wait."""
+        return self._most - len(self._parked) + self._sites.closed_count
 
-    def _park(self, parked: Parked, origin: Origin, has_place: bool, *, is_beyond: bool) -> None:
+    def _park(self, parked: Parked, origin: Origin, has_place: bool) -> None:
         self._sites.wait(parked)
         if not self._sites.is_loading(origin):
             return
-        if is_beyond or (not has_place and self._sites.count(origin) > 1):  # the file is on its way already
+        count = self._sites.count(origin)
+        if count > self._left() // 2 or (not has_place and count > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE

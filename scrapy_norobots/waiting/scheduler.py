@@ -11,7 +11,6 @@ closes, all parked requests go back to the wrapped scheduler, which keeps them i
 from __future__ import annotations
 
 import logging
-from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +86,7 @@ class RobotsScheduler(BaseScheduler):
     def __len__(self) -> int:
         scheduler = self._source.scheduler
         others = len(scheduler) if hasattr(scheduler, "__len__") else int(scheduler.has_pending_requests())
-        return others + len(self._source) + len(self.parking or ())
+        return others + len(self.parking or ())
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Open the wrapped scheduler."""
@@ -141,7 +140,7 @@ class RobotsScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, parked or not."""
         is_parked = bool(self.parking) and not self._is_asking
-        return is_parked or len(self._source) > 0 or bool(self._source.scheduler.has_pending_requests())
+        return is_parked or bool(self._source.scheduler.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Give a request to the wrapped scheduler; park one that the middleware has given back."""
@@ -169,7 +168,7 @@ class RobotsScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all parked requests back to the wrapped scheduler, and close it."""
         waiting = self.parking.clear() if self.parking is not None else []
-        if not waiting and not len(self._source):
+        if not waiting:
             return self._close(reason)
         self._closed = compat.spawn(self._give_back(waiting, reason))
         return self._closed
@@ -183,8 +182,8 @@ class RobotsScheduler(BaseScheduler):
     async def _give_back(self, waiting: list[Parked], reason: str) -> None:
         try:
             requests = self._source.in_order([parked.request for parked in waiting])
-            while some := list(islice(requests, _AT_ONCE)):
-                self._source.give_back(some)
+            for start in range(0, len(requests), _AT_ONCE):
+                self._source.give_back(requests[start : start + _AT_ONCE])
                 await compat.sleep(0)
         finally:
             closed = self._close(reason)

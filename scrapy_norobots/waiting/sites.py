@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,9 @@ _CLOCK_RESOLUTION = 0.01
 
 # After so many seconds, a load takes long.
 _LONG = 3.0
+
+# How many requests are released in one turn of the event loop.
+_AT_ONCE = 500
 
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
@@ -82,6 +86,7 @@ class Sites:
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
         self._sites: dict[Origin, _Site] = {}
+        self._leaving: list[list[Parked]] = []  # requests that need not wait any longer, by site
         # Sites that have failed: the last access, and how often in a row in this crawl.
         self._failing: dict[Origin, tuple[Access, int]] = {}
         self._events.loaded.connect(self._loaded)
@@ -147,11 +152,11 @@ class Sites:
 
     def clear(self) -> list[Parked]:
         """End all loads, and return the requests that wait."""
-        sites, self._sites = list(self._sites.values()), {}
-        for site in sites:
+        for site in self._sites.values():
             if site.task is not None:
                 compat.cancel(site.task)
-        return [parked for site in sites for parked in site.waiting]
+        waiting = [site.waiting for site in self._sites.values()]
+        return list(chain.from_iterable(waiting + self._leaving))
 
     def _loaded(self, load: Load) -> None:
         if not load.access.is_closed_for_now:
@@ -173,7 +178,7 @@ class Sites:
                     if not self._count(site, site.access):
                         break
                     seconds = self._loader.origins.remaining(site.origin)
-                    self._close_all(site, site.access, seconds)
+                    await self._close_all(site, site.access, seconds)
                     if not site.waiting:
                         break
                     await self._pause(site, seconds)
@@ -182,12 +187,34 @@ class Sites:
                 asker = other or site.waiting[turn % len(site.waiting)]
         except Exception as exc:
             _fail(site.waiting, exc)
-        finally:
-            if self._sites.get(site.origin) is site:
-                del self._sites[site.origin]
-                if not compat.is_closing(self._crawler):
-                    self._end(site)
-                self._release(site.waiting)
+        if compat.is_closing(self._crawler):
+            return  # the requests go back to the scheduler
+        del self._sites[site.origin]
+        await self._let_go(site.waiting, site.access)
+
+    async def _let_go(self, waiting: list[Parked], access: Access | None) -> None:
+        """Release the requests of a site in their order, some in each turn of the event loop.
+
+        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
+        is shorter than the wait would be loaded for ever.
+        """
+        self._leaving.append(waiting)
+        is_short_lived = access is not None and access.lifetime <= 0
+        for parked in waiting if is_short_lived else waiting[:1]:
+            parked.access = access
+        is_given_up = access is None or access.kind is AccessKind.CLOSED
+        while waiting:
+            some = waiting[:_AT_ONCE]
+            del waiting[:_AT_ONCE]
+            for parked in some:
+                if parked.state is State.CLOSED:
+                    self._open(parked, is_given_up=is_given_up)
+            self._release(some)
+            if waiting:
+                await compat.sleep(0)
+                if compat.is_closing(self._crawler):
+                    return  # the others go back to the scheduler
+        self._leaving.remove(waiting)
 
     def _other(self, site: _Site) -> Parked | None:
         """Return a request to which the last access does not apply, because it uses another proxy."""
@@ -231,15 +258,16 @@ class Sites:
             self._tell(site.waiting, self._events.site_waits.send, access, None, False)
         return is_retried
 
-    def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
+    async def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
         is_first, site.is_closed = not site.is_closed, True
         if is_first:
             room = max(0, self._closed_max - self.closed_count)
             site.waiting, others = site.waiting[:room], site.waiting[room:]
-            self._release(others)
             for parked in site.waiting:
                 self._close(parked)
+            if others:
+                await self._let_go(others, access)
         if site.waiting:
             self._tell(site.waiting, self._events.site_waits.send, access, seconds, is_first)
 
@@ -248,24 +276,12 @@ class Sites:
         parked.move(State.CLOSED)
         self._tell([parked], self._events.wait.send, parked.request, "waited")
 
-    def _end(self, site: _Site) -> None:
-        """End the wait of the requests of a site.
-
-        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
-        is shorter than the wait would be loaded for ever.
-        """
-        if site.access is not None:
-            for parked in site.waiting[: 1 if site.access.lifetime > 0 else None]:
-                parked.access = site.access
-        is_given_up = site.access is None or site.access.kind is AccessKind.CLOSED
-        for parked in site.waiting:
-            if parked.state is not State.CLOSED:
-                continue
-            self.closed_count -= 1
-            if is_given_up:
-                parked.is_given_up = True  # unless it is exempt, the middleware drops it
-            else:
-                self._tell([parked], self._events.wait.send, parked.request, "came_back")
+    def _open(self, parked: Parked, *, is_given_up: bool) -> None:
+        self.closed_count -= 1
+        if is_given_up:
+            parked.is_given_up = True  # unless it is exempt, the middleware drops it
+        else:
+            self._tell([parked], self._events.wait.send, parked.request, "came_back")
 
     def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""
