@@ -13,13 +13,15 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
+from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.sites import LoadLimits, Sites
 from scrapy_norobots.waiting.slot_lines import Lines, Slots
-from scrapy_norobots.waiting.states import Parked, SentRequests, State
+from scrapy_norobots.waiting.states import Parked, State
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 # something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
 # something is left for others. A scheduler that is not Scrapy's may share its requests with other processes.
 _WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
+
+# How many requests that the engine has are remembered if the downloader does not say when they leave.
+_REMEMBERED = 10_000
 
 # How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
 # parked before the event loop has its turn again.
@@ -74,18 +79,19 @@ class Parking:
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
-        self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
+        self.sent: dict[Request, Parked] = {}  # what the engine has, until it leaves or comes back
+        self._most_sent = math.inf if slots.are_watched else _REMEMBERED
         # What is under way will be in Scrapy's HTTP cache.
-        is_repeated = (
-            self._sent.has_url if crawler.settings.getbool("HTTPCACHE_ENABLED") else lambda *_: False
-        )
+        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        is_repeated = self._is_under_way if has_cache else None
         self._wake = partial(compat.look_for_next_request, crawler)
         self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
-        self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
+        self._limits = LoadLimits(slots, most_loads, self._lines.has_request_for)
         self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
+        self._events = loader.events
+        self._events.dropped.connect(self._dropped)
         self.waits, self.is_sending = self._sites.waits, self._lines.look_soon
         self._number = 0
         self._paused_until = 0.0
@@ -121,9 +127,10 @@ class Parking:
 
     def take_back(self, request: Request) -> bool:
         """Park a request that the middleware has given back; return whether it has."""
-        if not self.is_given_back(request):
+        sent = self.sent.get(request)
+        if sent is None or sent.state is not State.GIVEN_BACK:
             return False
-        self._sent.pop(request)
+        del self.sent[request]
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
@@ -132,7 +139,7 @@ class Parking:
         self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
-            self._loader.events.wait.send(request, "waited")
+            self._events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
             self._sites.wait(parked)
@@ -157,7 +164,7 @@ class Parking:
         """Report those requests to closed sites that have gone back to the scheduler, as the crawl closes."""
         for parked in waiting:
             if parked.state is State.CLOSED:
-                self._loader.events.wait.send(parked.request, "left")
+                self._events.wait.send(parked.request, "left")
 
     # For the downloader
 
@@ -168,20 +175,26 @@ class Parking:
         return not self._may_pull(has_place) or not (has_place or self._source.may_have_more)
 
     def hold(self, request: Request) -> Deferred[None] | None:
-        """Let a request wait that has passed the middlewares, without a place; None if it can be sent.
+        """Let a request wait that has passed the middlewares, without a place; None if it is sent now.
 
-        The result is fired when it can be, or when it has been given back because the crawl closes.
+        The result is fired when it can be sent, or when it has been given back because the crawl closes.
+        Raises `IgnoreRequest` if the middleware has given it back, and a subclass has ignored that.
         """
-        sent = self._sent.get(request)
-        if sent is None or sent.state is not State.SENT or self._lines.may_reach(request, sent.slot):
-            return None
+        sent = self.sent.get(request)
+        if sent is not None and sent.state is State.SENT and not self._lines.may_reach(request, sent.slot):
+            return self._hold(sent)
+        if not self.reach(request):
+            raise IgnoreRequest("the request waits until robots.txt is downloaded again")
+        return None
+
+    def _hold(self, sent: Parked) -> Deferred[None]:
         gate: Deferred[None] = Deferred()
-        question = self._waits_for(request)
+        question = self._waits_for(sent.request)
         if question is not None and self._forbids(question):  # but a subclass lets it pass
             question = None
         sent.question, sent.gate = question, gate
         self._enter(sent, State.IN_LINE)
-        self.held[request] = sent
+        self.held[sent.request] = sent
         self._lines.add(sent)
         if self._stop_watching is None:
             self._watch()
@@ -211,38 +224,72 @@ class Parking:
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
 
-    def has_reached(self, request: Request) -> None:
-        """Take note that a request has reached its slot."""
-        slot, sent = self._slots.of(request), self._sent.get(request)
+    def reach(self, request: Request) -> bool:
+        """Take note that a request has reached its slot; return False if it has been given back."""
+        sent, slot = self.sent.get(request), self._slots.of(request)
         if sent is not None:
+            if sent.state is State.GIVEN_BACK:
+                return False
             sent.slot = slot
-        self._has_moved(request, slot)
+        self._lines.has_reached(request, slot)
+        self._has_moved(slot)
+        return True
 
-    def has_left(self, request: Request) -> None:
-        """Take note that a request has left the downloader."""
-        sent = self._sent.leave(request)
-        self._has_moved(request, self._slots.of(request) if sent is None else sent.slot)
+    def leave(self, request: Request) -> None:
+        """Take note that a request has left the downloader, and forget it unless it comes back."""
+        sent = self.sent.get(request)
+        slot = self._slots.of(request) if sent is None else sent.slot
+        if sent is not None and sent.state is not State.GIVEN_BACK:
+            del self.sent[request]
+            if sent.is_given_up:  # but it was not dropped
+                self._events.wait.send(request, "came_back")
+        self._has_moved(slot)
+        self._lines.has_left(request, slot)
 
-    def _has_moved(self, request: Request, slot: Any | None) -> None:
+    def _has_moved(self, slot: Any | None) -> None:
         self._resume()
         self._limits.page_has_left(slot)
-        self._lines.moved(request, slot)
+
+    def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:
+        sent = self.sent.get(request)
+        if sent is not None and sent.is_given_up and isinstance(error, RobotsUnreachable):
+            sent.is_given_up = False
+            self._events.wait.send(request, "given_up")
+
+    def _is_under_way(self, request: Request, slot: Any) -> bool:
+        """Return whether the URL of a request is under way in a slot."""
+        return any(
+            sent.slot is slot and sent.state is not State.GIVEN_BACK and sent.request.url == request.url
+            for sent in self.sent.values()
+        )
 
     # For the middleware
+
+    def access_of(self, request: Request) -> Access | None:
+        """Return the access by which a request is judged that has waited for it, also if it has expired.
+
+        Raises what a bug has raised about the request while it waited.
+        """
+        sent = self.sent.get(request)
+        if sent is None:
+            return None
+        if sent.error is not None:
+            raise sent.error
+        return sent.access
 
     def gives_back(self, request: Request, access: Access) -> bool:
         """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
 
         Only a request that the engine got from here may wait; other code waits for any other one.
         """
-        sent = self._sent.get(request)
+        sent = self.sent.get(request)
         if sent is None or sent.state is not State.SENT:
             return False
         if not compat.is_closing(self._crawler):
             if not self._sites.is_retried(access):
                 return False
             if not self._sites.has_room():
-                self._loader.events.wait.send(request, "no_room")
+                self._events.wait.send(request, "no_room")
                 return False
         sent.move(State.GIVEN_BACK)
         return True
@@ -257,7 +304,7 @@ class Parking:
             request = self._source.take()
             if request is None:
                 return None
-            if self._sent.get(request) is not None or request in self._parked:
+            if request in self.sent or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
             if not self._must_wait(pulled, has_place):
@@ -273,7 +320,8 @@ class Parking:
                 self._enter(pulled, State.LOADING)
                 self._park(pulled, question.origin, has_place)
                 return True
-            must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
+            must_join = must_join or self._lines.has_request_for(pulled.slot)
+            must_join = must_join or self._slots.seconds(pulled.slot) != 0
         if must_join:
             self._join(pulled)
             if not has_place:
@@ -324,7 +372,9 @@ class Parking:
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
-        self._sent.add(parked)
+        self.sent[parked.request] = parked
+        if len(self.sent) > self._most_sent:
+            del self.sent[next(iter(self.sent))]
         return parked.request
 
     def _release(self, waiting: list[Parked]) -> None:

@@ -86,16 +86,18 @@ class Slots:
         """Return whether requests of a slot are sent at intervals."""
         return slot is not None and least_delay(slot) > 0
 
-    def seconds(self, slot: Any | None, coming: int) -> float | None:
+    def under_way(self, slot: Any) -> int:
+        """Return how many requests a slot has, or are on their way to it."""
+        return len(slot.active) - self._waiting.get(slot, 0)
+
+    def seconds(self, slot: Any | None) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
-        `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
-        the result is for the least delay that it may choose.
+        Scrapy varies a delay at random: the result is for the least delay that it may choose.
         """
         if slot is None:
             return 0.0
-        delay = least_delay(slot)
-        under_way = len(slot.active) - self._waiting.get(slot, 0) + coming
+        delay, under_way = least_delay(slot), self.under_way(slot)
         if not delay:
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
@@ -121,14 +123,14 @@ class _Line:
 class Lines:
     """The lines of one crawl. Each holds at most `most_held` requests (0: any number).
 
-    `is_repeated` returns whether a request waits until another one with its URL, in its slot, has been
-    answered. `wake` is called when a request may go on because time has passed.
+    `is_repeated`, if given, returns whether a request waits until another one with its URL, in its slot, has
+    been answered. `wake` is called when a request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
-        is_repeated: Callable[[Request, Any], bool],
+        is_repeated: Callable[[Request, Any], bool] | None,
         wake: Callable[[], None],
         *,
         most_held: int,
@@ -145,15 +147,11 @@ class Lines:
         # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in,
         # and with the time when they are late.
         self._coming: dict[Request, tuple[Any, float]] = {}
-        self._coming_to: dict[Any, int] = defaultdict(int)
         self._stop_waiting: Callable[[], object] | None = None
 
-    def __contains__(self, slot: Any | None) -> bool:
+    def has_request_for(self, slot: Any | None) -> bool:
+        """Return whether requests wait for a slot."""
         return slot is not None and slot in self.of_slots
-
-    def can_send(self, slot: Any | None) -> bool:
-        """Return whether a slot can send a request now."""
-        return self._seconds(slot) == 0
 
     def is_long(self, slot: Any | None) -> bool:
         """Return whether so many requests wait in a line that no more need be taken."""
@@ -175,7 +173,7 @@ class Lines:
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
-            if entry is line.entry and (parked := self._first_of(line, self._seconds(line.slot))):
+            if entry is line.entry and (parked := self._first_of(line, self._slots.seconds(line.slot))):
                 return parked
             heapq.heappop(self._sendable)
             if entry is line.entry:
@@ -188,10 +186,10 @@ class Lines:
         self.remove(parked)
 
     def expect(self, request: Request, slot: Any | None) -> None:
-        """Count a request that is on its way to its slot."""
+        """Let a slot have a request that is on its way to it."""
         if slot is not None:
+            slot.active.add(request)
             self._coming[request] = slot, monotonic() + _ON_THE_WAY
-            self._coming_to[slot] += 1
             if self._stop_waiting is None:
                 self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
@@ -205,15 +203,25 @@ class Lines:
             del self.of_slots[parked.slot]
             self._reset(line)
 
-    def moved(self, request: Request, slot: Any | None) -> None:
-        """Look again at the slot of a request that has reached it, or has left the downloader."""
-        self._has_come(request)
-        self._look_again(slot)
-
     def may_reach(self, request: Request, slot: Any | None) -> bool:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
-        self._has_come(request)
-        return not self._slots.has_delay(slot) or self.can_send(slot)
+        if not self._slots.has_delay(slot):
+            return True
+        self._no_longer_comes(request)
+        return self._slots.seconds(slot) == 0
+
+    def has_reached(self, request: Request, slot: Any | None) -> None:
+        """Look again at the slot to which a request was on its way, if it has reached another one."""
+        if request in self._coming:
+            if self._coming[request][0] is slot:
+                del self._coming[request]
+            else:
+                self._no_longer_comes(request)
+
+    def has_left(self, request: Request, slot: Any | None) -> None:
+        """Look again at the slot of a request that has left the downloader."""
+        self._no_longer_comes(request)
+        self._look_again(slot)
 
     def look_soon(self, slot: Any | None) -> None:
         """Look at a slot again that sends a request, or has received a response, if that may matter."""
@@ -232,13 +240,12 @@ class Lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
 
-    def _has_come(self, request: Request) -> None:
-        before, _ = self._coming.pop(request, (None, 0))
-        if before is not None:
-            self._coming_to[before] -= 1
-            if not self._coming_to[before]:
-                del self._coming_to[before]
-            self._look_again(before)
+    def _no_longer_comes(self, request: Request) -> None:
+        """Take a request from the slot that it was on its way to, if any."""
+        slot, _ = self._coming.pop(request, (None, 0.0))
+        if slot is not None:
+            slot.active.discard(request)
+            self._look_again(slot)
 
     def _forget_late(self) -> None:
         """No longer count requests that are late, and look again when the next one will be."""
@@ -249,7 +256,7 @@ class Lines:
             if seconds > 0:
                 self._stop_waiting = compat.call_later(seconds, self._forget_late)
                 return
-            self._has_come(request)
+            self._no_longer_comes(request)
             self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
@@ -259,7 +266,7 @@ class Lines:
 
     def _look_at(self, line: _Line) -> None:
         """Find out when a request of a line may go on."""
-        seconds = self._seconds(line.slot)
+        seconds = self._slots.seconds(line.slot)
         parked = self._first_of(line, seconds)
         self._reset(line)
         if parked is not None:
@@ -281,9 +288,6 @@ class Lines:
             line.stop_timer()
             line.stop_timer = None
 
-    def _seconds(self, slot: Any | None) -> float | None:
-        return self._slots.seconds(slot, self._coming_to.get(slot, 0))
-
     def _first_of(self, line: _Line, seconds: float | None) -> Parked | None:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
         if seconds != 0:
@@ -294,7 +298,9 @@ class Lines:
 
     def _repeats(self, line: _Line) -> bool:
         """Return whether the first that waits in a line repeats one that is under way."""
-        return bool(line.waiting) and self._is_repeated(line.waiting[0][2].request, line.slot)
+        if self._is_repeated is None or not line.waiting:
+            return False
+        return self._is_repeated(line.waiting[0][2].request, line.slot)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
@@ -302,6 +308,8 @@ class Lines:
         Not if its URL is under way: whatever answers it then may answer this one, too.
         """
         slot: Any = line.slot
-        if not line.waiting or slot in self._coming_to or not self._slots.has_delay(slot) or slot.queue:
+        if not line.waiting or slot.queue or not self._slots.has_delay(slot):
             return False
+        if self._slots.under_way(slot) > len(slot.transferring):
+            return False  # another is on its way
         return len(line.held) < self._most_held and not self._repeats(line)

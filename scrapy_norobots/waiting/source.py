@@ -29,7 +29,7 @@ _ENQUEUED, _DEQUEUED = "scheduler/enqueued", "scheduler/dequeued"
 class Source:
     """A scheduler from which requests are taken, and to which they go back when the crawl closes.
 
-    `is_scrapys` is true if it is Scrapy's, or derived from it. Any other may share its queue with other processes.
+    `is_scrapys` is true if it is Scrapy's, or derived from it. Any other may share its requests.
     """
 
     def __init__(self, crawler: Crawler, scheduler: Any) -> None:
