@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy_norobots.load.loader import RobotsLoader
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
 # How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
@@ -286,7 +285,7 @@ class Parking:
         if sent is None or sent.state is not State.SENT:
             return False
         if not compat.is_closing(self._crawler):
-            if not self._sites.is_retried(access):
+            if not self._sites.is_retried(request, access):
                 return False
             if not self._sites.has_room():
                 self._events.wait.send(request, "no_room")
@@ -318,7 +317,7 @@ class Parking:
         if question is not None:
             if self._sites.must_wait(pulled.request, question):
                 self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, has_place)
+                self._park(pulled, has_place)
                 return True
             must_join = must_join or self._lines.has_request_for(pulled.slot)
             must_join = must_join or self._slots.seconds(pulled.slot) != 0
@@ -339,11 +338,10 @@ class Parking:
         """Return how many more requests may wait."""
         return self._most - len(self._parked) + self._sites.closed_count
 
-    def _park(self, parked: Parked, origin: Origin, has_place: bool) -> None:
-        self._sites.wait(parked)
-        if not self._sites.is_loading(origin):
+    def _park(self, parked: Parked, has_place: bool) -> None:
+        count = self._sites.wait(parked)
+        if not count:
             return
-        count = self._sites.count(origin)
         if count > self._left() // 2 or (not has_place and count > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
