@@ -12,6 +12,7 @@ for now goes back to wait there. Without it, a request waits here, in its place.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy import signals
@@ -68,6 +69,7 @@ class NoRobotsMiddleware:
         # An identity looks up Scrapy's middlewares once. It is too early for that, so this one is not kept.
         check_user_agent(crawler, Identity(crawler, config.robot))
         self._identity = Identity(crawler, config.robot)
+        self._ask = partial(question_of, identity=self._identity)
         self.events = features_of(crawler, config)
         self.loader = RobotsLoader(crawler, config, self.events)
         self._origins = self.loader.origins
@@ -155,9 +157,6 @@ class NoRobotsMiddleware:
 
     def _waits(self) -> Waits | None:
         return None if self._room is None else self._room.waits()
-
-    def _ask(self, request: Request) -> Question | Decision:
-        return question_of(request, self._identity)
 
     async def _wait(self, request: Request, question: Question, expired: Access | None) -> Access:
         """Return the access to an origin, loaded if it is not in memory, and ready for the robot."""

@@ -139,11 +139,6 @@ def crawl_delay_of(slot: Any) -> float:
     return seconds
 
 
-def least_delay(slot: Any) -> float:
-    """Return the shortest possible delay between two requests of a slot, in seconds."""
-    return max(least_own_delay(slot), crawl_delay_of(slot))
-
-
 def least_own_delay(slot: Any) -> float:
     """Return the shortest delay that Scrapy may choose for a slot, in seconds, without a `Crawl-delay`.
 
@@ -152,6 +147,12 @@ def least_own_delay(slot: Any) -> float:
     """
     delay: float = slot.delay
     return max(0.0, delay * (1 - getattr(slot, "jitter", 0.5)))
+
+
+def least_delay(slot: Any) -> float:
+    """Return the shortest possible delay between two requests of a slot, in seconds."""
+    own: float = slot.delay and least_own_delay(slot)  # most slots have none
+    return max(own, getattr(slot, "norobots_crawl_delay", 0.0))
 
 
 class SlotTurns(Protocol):

@@ -108,10 +108,10 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
-        ready = self._first()
+        ready = self._first() if self._lines.of_slots else None
         if ready is None or ready.priority < self._source.highest_priority:
             pulled = self._pull(has_place=self._has_place())
-            ready = self._first()
+            ready = self._first() if self._lines.of_slots else None
             if pulled is not None:
                 if ready is None or pulled.priority > ready.priority:
                     self._lines.expect(pulled.request, pulled.slot)
@@ -246,8 +246,10 @@ class Parking:
         self._lines.has_left(request, slot)
 
     def _has_moved(self, slot: Any | None) -> None:
-        self._resume()
-        self._limits.page_has_left(slot)
+        if self._paused_until:
+            self._resume()
+        if slot in self._limits.by_slot:
+            self._limits.page_has_left(slot)
 
     def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:
         sent = self.sent.get(request)
@@ -313,19 +315,16 @@ class Parking:
 
     def _must_wait(self, pulled: Parked, has_place: bool) -> bool:
         """Let a request of the source wait, and return True, if it must."""
-        must_join, question = not has_place, pulled.question
-        if question is not None:
-            if self._sites.must_wait(pulled.request, question):
-                self._enter(pulled, State.LOADING)
-                self._park(pulled, has_place)
-                return True
-            must_join = must_join or self._lines.has_request_for(pulled.slot)
-            must_join = must_join or self._slots.seconds(pulled.slot) != 0
-        if must_join:
-            self._join(pulled)
-            if not has_place:
-                self._paused_until = math.inf
-        return must_join
+        if pulled.question is not None and self._sites.must_wait(pulled.request, pulled.question):
+            self._enter(pulled, State.LOADING)
+            self._park(pulled, has_place)
+            return True
+        if has_place and (pulled.question is None or self._lines.may_pass(pulled.slot)):
+            return False
+        self._join(pulled)
+        if not has_place:
+            self._paused_until = math.inf
+        return True
 
     def _may_pull(self, has_place: bool) -> bool:
         if self._paused_until and self._paused_until > monotonic():
@@ -393,7 +392,7 @@ class Parking:
 
         Those before it that the downloader holds are sent, unless newer rules forbid them.
         """
-        while self._lines.of_slots and self._has_place() and (parked := self._lines.first()) is not None:
+        while self._has_place() and (parked := self._lines.first()) is not None:
             question = parked.question
             may_go = (
                 question is None
@@ -411,7 +410,7 @@ class Parking:
             assert question is not None  # else it may go
             self._lines.remove(parked)
             parked.move(State.LOADING)
-            self._limits.page_has_left(parked.slot)
+            self._has_moved(parked.slot)
             self._sites.wait(parked)
         return None
 

@@ -132,7 +132,7 @@ class Sites:
         access = self._loader.origins.get(question.origin)
         if access is None:
             return True
-        if question.is_robots_txt or not access.temporary:
+        if not access.temporary or question.is_robots_txt:
             return False
         return not access.applies_to(proxy) or (self.is_retried(request, access) and self.has_room())
 
@@ -307,12 +307,12 @@ class LoadLimits:
         self._has_page = has_page
         self._loads = DeferredSemaphore(max(1, most))
         self._retries = DeferredSemaphore(max(1, most // 2))
-        self._by_slot: dict[Any, _SlotLoads] = {}
+        self.by_slot: dict[Any, _SlotLoads] = {}
 
     @asynccontextmanager
     async def load(self, slot: Any | None, *, is_retry: bool) -> AsyncIterator[None]:
         """Wait until one more file of a slot may be loaded, which is done inside the ``async with``."""
-        loads = self._by_slot.setdefault(slot, _SlotLoads())
+        loads = self.by_slot.setdefault(slot, _SlotLoads())
         admitted: Deferred[None] = Deferred()
         loads.waiting.append(admitted)
         self._admit(slot)
@@ -329,23 +329,22 @@ class LoadLimits:
             compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
 
     def page_has_left(self, slot: Any | None) -> None:
-        """Let the next file of a slot be loaded, if one waits for its loads.
+        """Let the next file of a slot be loaded that has loads.
 
         A page has reached the slot, has been answered without it, or has to wait for a file again.
         """
-        if loads := self._by_slot.get(slot):
-            loads.is_of_page = False
-            self._admit(slot)
+        self.by_slot[slot].is_of_page = False
+        self._admit(slot)
 
     def _admit(self, slot: Any | None) -> None:
-        loads = self._by_slot.get(slot)
+        loads = self.by_slot.get(slot)
         if loads is None:
             return
         while loads.waiting and self._may_load(slot, loads):
             loads.running += 1
             loads.waiting.popleft().callback(None)
         if not loads.running and not loads.waiting:
-            del self._by_slot[slot]
+            del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
         if slot is None:

@@ -153,6 +153,10 @@ class Lines:
         """Return whether requests wait for a slot."""
         return slot is not None and slot in self.of_slots
 
+    def may_pass(self, slot: Any | None) -> bool:
+        """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
+        return slot is None or (slot not in self.of_slots and self._slots.seconds(slot) == 0)
+
     def is_long(self, slot: Any | None) -> bool:
         """Return whether so many requests wait in a line that no more need be taken."""
         line = self.of_slots.get(slot)
@@ -220,8 +224,10 @@ class Lines:
 
     def has_left(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has left the downloader."""
-        self._no_longer_comes(request)
-        self._look_again(slot)
+        if request in self._coming:
+            self._no_longer_comes(request)
+        if self.of_slots:
+            self._look_again(slot)
 
     def look_soon(self, slot: Any | None) -> None:
         """Look at a slot again that sends a request, or has received a response, if that may matter."""
