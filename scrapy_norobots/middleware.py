@@ -22,7 +22,7 @@ from scrapy_norobots.events import Core
 from scrapy_norobots.exceptions import error_of
 from scrapy_norobots.features import features_of
 from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.question import Question, checked_url, is_overridden, question_of
+from scrapy_norobots.question import Question, is_overridden, question_of
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.standard import Decision, Reason
@@ -123,7 +123,7 @@ class NoRobotsMiddleware:
         decision = question.forbidden_by(access)
         if decision is None:
             self.events.passed.send(request, question, access)
-        elif access.is_closed_for_now and self._goes_back(request, access):
+        elif access.is_closed_for_now and self._room is not None and self._room.gives_back(request, access):
             return request
         else:
             self._forbid(request, question, decision, access)
@@ -176,16 +176,13 @@ class NoRobotsMiddleware:
         response: Response | None = answer(await self._wait(request, question, expired))
         return response
 
-    def _goes_back(self, request: Request, access: Access) -> bool:
-        return self._room is not None and self._room.gives_back(request, access)
-
     def _decide_without_file(self, request: Request, decision: Decision) -> None:
         """Let a request pass, or drop it, that needs no robots.txt."""
-        url, robot = checked_url(request), self._identity.robot(request)
+        robot = self._identity.robot(request)
         if decision.allowed:
-            self.events.exempt.send(request, url, robot, decision.reason)
+            self.events.exempt.send(request, decision.url, robot, decision.reason)
         else:
-            self._drop(request, url, robot, error_of(decision), None)
+            self._drop(request, decision.url, robot, error_of(decision), None)
 
     def _forbid(self, request: Request, question: Question, decision: Decision, access: Access) -> None:
         retry_after = self._origins.remaining(question.origin) if access.temporary else None

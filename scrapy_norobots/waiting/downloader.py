@@ -76,7 +76,9 @@ class RobotsDownloader(Downloader):
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         """Send a request, now or when its slot can."""
         send = partial(super()._enqueue_request, request, *args, **kwargs)
-        gate = None if self.parking is None else self.parking.hold(request)
+        if self.parking is None or ROBOTS_DOWNLOAD in request.meta:
+            return send()
+        gate = self.parking.hold(request)
         return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))
 
     def _send_held(self, request: Request, send: Callable[[], Any]) -> Any:
@@ -114,16 +116,14 @@ class RobotsDownloader(Downloader):
         """
         wanted: int = read(self.settings, "NOROBOTS_CONCURRENT_FETCHES")
         files = open_files_max()
-        if files is None:
-            return wanted
-        free = max(1, files - _OTHER_FILES - self.settings.getint("CONCURRENT_REQUESTS"))
-        if free >= wanted:
-            return wanted
-        logger.info(
-            "At most %d robots.txt files are downloaded at a time, and not %d "
-            "(NOROBOTS_CONCURRENT_FETCHES), because this process may open only %d files (ulimit -n)",
-            free,
-            wanted,
-            files,
-        )
-        return free
+        others = _OTHER_FILES + self.settings.getint("CONCURRENT_REQUESTS")
+        free = wanted if files is None else max(1, files - others)
+        if free < wanted:
+            logger.info(
+                "At most %d robots.txt files are downloaded at a time, and not %d "
+                "(NOROBOTS_CONCURRENT_FETCHES), because this process may open only %d files (ulimit -n)",
+                free,
+                wanted,
+                files,
+            )
+        return min(free, wanted)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.load.loader import RobotsLoader
+    from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.waiting.source import Source
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 # something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
 # something is left for others. A scheduler that is not Scrapy's may share its requests with other processes.
 _WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
+
+# From so many requests on, a line is long, and no more are taken until something has moved.
+_LONG = 100
 
 # How many requests that the engine has are remembered if the downloader does not say when they leave.
 _REMEMBERED = 10_000
@@ -50,30 +53,23 @@ _ORDER_PATIENCE = 1.0
 
 
 class Parking:
-    """The requests that wait. `source` is the scheduler that they come from.
-
-    `waits_for` returns the question of a request that needs a robots.txt, `forbids` whether it will be
-    dropped. At most `most_loads` files are loaded at a time; a closed site is retried `retries` times.
-    """
+    """The requests that wait. They come from `source`. At most `most_loads` files are loaded at a time."""
 
     def __init__(
         self,
         crawler: Crawler,
-        loader: RobotsLoader,
+        middleware: NoRobotsMiddleware,
         source: Source,
         slots: Slots,
         *,
-        waits_for: Callable[[Request], Question | None],
-        forbids: Callable[[Question], bool],
         most_loads: int,
-        retries: int,
     ) -> None:
         self._crawler = crawler
-        self._loader = loader
         self._source = source
         self._slots = slots
-        self._waits_for = waits_for
-        self._forbids = forbids
+        self._events = middleware.events
+        self._events.dropped.connect(self._dropped)
+        self._waits_for, self._forbids = middleware.waits_for, middleware.forbids
         self._has_place = slots.has_place
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
@@ -85,12 +81,10 @@ class Parking:
         is_repeated = self._is_under_way if has_cache else None
         self._wake = partial(compat.look_for_next_request, crawler)
         self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
-        self._limits = LoadLimits(slots, most_loads, self._lines.has_request_for)
-        self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
+        self._limits = LoadLimits(slots, most_loads, lambda slot: slot in self._lines.of_slots)
+        self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self._events = loader.events
-        self._events.dropped.connect(self._dropped)
         self.waits, self.is_sending = self._sites.waits, self._lines.look_soon
         self._number = 0
         self._paused_until = 0.0
@@ -109,18 +103,17 @@ class Parking:
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
         ready = self._first() if self._lines.of_slots else None
-        if ready is None or ready.priority < self._source.highest_priority:
+        if ready is None or ready.request.priority < self._source.highest_priority:
             pulled = self._pull(has_place=self._has_place())
             ready = self._first() if self._lines.of_slots else None
             if pulled is not None:
-                if ready is None or pulled.priority > ready.priority:
-                    self._lines.expect(pulled.request, pulled.slot)
+                if ready is None or pulled.request.priority > ready.request.priority:
                     return self._go(pulled)
                 self._join(pulled)
         if ready is None:
             return None
         self._leave(ready)
-        self._lines.take(ready)
+        self._lines.remove(ready)
         self._resume()
         return self._go(ready)
 
@@ -158,12 +151,6 @@ class Parking:
         for parked in waiting:
             self._leave(parked)
         return waiting
-
-    def report_left(self, waiting: list[Parked]) -> None:
-        """Report those requests to closed sites that have gone back to the scheduler, as the crawl closes."""
-        for parked in waiting:
-            if parked.state is State.CLOSED:
-                self._events.wait.send(parked.request, "left")
 
     # For the downloader
 
@@ -204,12 +191,10 @@ class Parking:
         """Let the downloader send a request that has waited there, or give it back if it is not allowed."""
         del self.held[parked.request]
         self._leave(parked)
+        self._lines.remove(parked)
+        parked.move(State.SENT if is_allowed else State.GIVEN_BACK)
         if is_allowed:
-            self._lines.take(parked)
-            parked.move(State.SENT)
-        else:
-            self._lines.remove(parked)
-            parked.move(State.GIVEN_BACK)
+            self._lines.expect(parked.request, parked.slot)
         parked.gate = None
         gate.callback(None)
 
@@ -331,17 +316,14 @@ class Parking:
             return False
         if self._keeps_order and not has_place:
             return False
-        return self._left() > 0
-
-    def _left(self) -> int:
-        """Return how many more requests may wait."""
-        return self._most - len(self._parked) + self._sites.closed_count
+        return len(self._parked) - self._sites.closed_count < self._most
 
     def _park(self, parked: Parked, has_place: bool) -> None:
         count = self._sites.wait(parked)
         if not count:
             return
-        if count > self._left() // 2 or (not has_place and count > 1):  # the file is on its way already
+        left = self._most - len(self._parked) + self._sites.closed_count
+        if count > left // 2 or (not has_place and count > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
@@ -350,8 +332,7 @@ class Parking:
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        self._lines.add(parked)
-        if self._lines.is_long(parked.slot):
+        if self._lines.add(parked) >= _LONG:
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:
@@ -369,6 +350,7 @@ class Parking:
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
+        self._lines.expect(parked.request, parked.slot)
         self.sent[parked.request] = parked
         if len(self.sent) > self._most_sent:
             del self.sent[next(iter(self.sent))]

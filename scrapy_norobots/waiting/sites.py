@@ -177,12 +177,10 @@ class Sites:
                 asker = site.waiting[turn % len(site.waiting)]  # something may be wrong with one request
                 async with self._limits.load(asker.slot, is_retry=site.is_closed):
                     if compat.is_closing(self._crawler):
-                        return  # the requests go back to the scheduler
+                        break
                     assert asker.question is not None  # it waits for its origin
                     site.access = await self._loader.load(site.key[0], asker.request, asker.question.robot)
-                if compat.is_closing(self._crawler):
-                    return
-                if not self._count(site, site.access):
+                if compat.is_closing(self._crawler) or not self._count(site, site.access):
                     break
                 seconds = self._loader.origins.remaining(site.key[0])
                 await self._close_all(site, site.access, seconds)
@@ -192,8 +190,8 @@ class Sites:
                 turn += 1
         except Exception as exc:
             _fail(site.waiting, exc)
-            if compat.is_closing(self._crawler):
-                return
+        if compat.is_closing(self._crawler):
+            return  # the requests go back to the scheduler
         del self._sites[site.key]
         await self._let_go(site.waiting, site.access)
 

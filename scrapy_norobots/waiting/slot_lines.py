@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.scrapy_api import compat
@@ -35,11 +34,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-# From so many requests on, a line is long, and no more are taken until something has moved.
-_LONG = 100
-
-# For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
-# may keep it for longer, even until others of the slot have come.
+# For at least so many seconds, a request that has gone on counts in the slot that it has not reached yet. A
+# middleware may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
 
 
@@ -144,33 +140,26 @@ class Lines:
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
         self._sendable: list[tuple[int, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in,
-        # and with the time when they are late.
-        self._coming: dict[Request, tuple[Any, float]] = {}
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in. Those
+        # that were among them at the last look are late at the next one.
+        self._coming: dict[Request, Any] = {}
+        self._seen: list[Request] = []
         self._stop_waiting: Callable[[], object] | None = None
-
-    def has_request_for(self, slot: Any | None) -> bool:
-        """Return whether requests wait for a slot."""
-        return slot is not None and slot in self.of_slots
 
     def may_pass(self, slot: Any | None) -> bool:
         """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
         return slot is None or (slot not in self.of_slots and self._slots.seconds(slot) == 0)
 
-    def is_long(self, slot: Any | None) -> bool:
-        """Return whether so many requests wait in a line that no more need be taken."""
-        line = self.of_slots.get(slot)
-        return line is not None and len(line.waiting) + len(line.held) >= _LONG
-
-    def add(self, parked: Parked) -> None:
-        """Add a request to the line of its slot."""
+    def add(self, parked: Parked) -> int:
+        """Add a request to the line of its slot, and return how many that has."""
         line = self.of_slots.get(parked.slot)
         if line is None:
             line = self.of_slots[parked.slot] = _Line(parked.slot)
         heap = line.waiting if parked.gate is None else line.held
-        heapq.heappush(heap, (-parked.priority, parked.number, parked))
+        heapq.heappush(heap, (-parked.request.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
+        return len(line.waiting) + len(line.held)
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
@@ -184,16 +173,11 @@ class Lines:
                 self._look_at(line)
         return None
 
-    def take(self, parked: Parked) -> None:
-        """Remove the request that `first` has returned. It is on its way to its slot."""
-        self.expect(parked.request, parked.slot)
-        self.remove(parked)
-
     def expect(self, request: Request, slot: Any | None) -> None:
         """Let a slot have a request that is on its way to it."""
         if slot is not None:
             slot.active.add(request)
-            self._coming[request] = slot, monotonic() + _ON_THE_WAY
+            self._coming[request] = slot
             if self._stop_waiting is None:
                 self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
@@ -216,11 +200,10 @@ class Lines:
 
     def has_reached(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot to which a request was on its way, if it has reached another one."""
-        if request in self._coming:
-            if self._coming[request][0] is slot:
-                del self._coming[request]
-            else:
-                self._no_longer_comes(request)
+        if self._coming.get(request) is slot:
+            self._coming.pop(request, None)
+        else:
+            self._no_longer_comes(request)
 
     def has_left(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has left the downloader."""
@@ -248,22 +231,18 @@ class Lines:
 
     def _no_longer_comes(self, request: Request) -> None:
         """Take a request from the slot that it was on its way to, if any."""
-        slot, _ = self._coming.pop(request, (None, 0.0))
+        slot = self._coming.pop(request, None)
         if slot is not None:
             slot.active.discard(request)
             self._look_again(slot)
 
     def _forget_late(self) -> None:
-        """No longer count requests that are late, and look again when the next one will be."""
-        self._stop_waiting = None
-        while self._coming:
-            request, (_, late_at) = next(iter(self._coming.items()))  # it has gone on before the others
-            seconds = late_at - monotonic()
-            if seconds > 0:
-                self._stop_waiting = compat.call_later(seconds, self._forget_late)
-                return
+        """No longer count requests that are late."""
+        for request in self._seen:
             self._no_longer_comes(request)
-            self._wake()
+        self._seen = list(self._coming)
+        self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
+        self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
         line = self.of_slots.get(slot)
@@ -277,7 +256,7 @@ class Lines:
         self._reset(line)
         if parked is not None:
             self._turn += 1
-            line.entry = -parked.priority, self._turn, line
+            line.entry = -parked.request.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
         elif seconds:
             line.stop_timer = compat.call_later(seconds, partial(self._ring, line))

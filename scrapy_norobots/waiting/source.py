@@ -64,10 +64,9 @@ class Source:
         self.may_have_more = request is not None
         if request is None:
             return None
-        if self._priorities[request.priority] <= 1:
+        self._priorities[request.priority] -= 1
+        if self._priorities[request.priority] <= 0:  # it may have had others
             del self._priorities[request.priority]
-        else:
-            self._priorities[request.priority] -= 1
         if request.meta.pop(FILTERED, False):  # filters apply to what is derived from it, such as redirects
             request.dont_filter = False
         return request

@@ -84,12 +84,6 @@ class Parked:
     access: Access | None = None
     error: Exception | None = None
 
-    @property
-    def priority(self) -> int:
-        """The priority of the request."""
-        priority: int = self.request.priority
-        return priority
-
     def move(self, to: State) -> None:
         """Change the state, as `STATES` says."""
         assert to in STATES[self.state], f"{self.request} moves from {self.state} to {to}"
