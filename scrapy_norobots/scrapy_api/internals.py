@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
@@ -74,7 +75,7 @@ now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 def missing_internals(crawler: Crawler) -> list[str]:
     """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``; deprecated ones too."""
     downloader = getattr(crawler.engine, "downloader", None)
-    owners = {
+    owners: dict[str, Any] = {
         "engine": crawler.engine,
         "engine._slot": compat.engine_slot(crawler),
         "downloader": downloader if isinstance(downloader, Downloader) else None,
@@ -82,21 +83,15 @@ def missing_internals(crawler: Crawler) -> list[str]:
     missing = []
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScrapyDeprecationWarning)
-        owners["slot"] = _any_slot()
+        with suppress(AttributeError, TypeError, ScrapyDeprecationWarning):
+            owners["slot"] = scrapy_downloader.Slot(1, 0.0, 0)
         for owner, names in INTERNALS.items():
             for name in names:
                 try:
-                    attrgetter(name)(owners[owner])
+                    attrgetter(name)(owners.get(owner))
                 except (AttributeError, ScrapyDeprecationWarning):
                     missing.append(f"{owner}.{name}")
     return missing
-
-
-def _any_slot() -> Any:
-    try:
-        return scrapy_downloader.Slot(1, 0.0, 0)
-    except (AttributeError, TypeError, ScrapyDeprecationWarning):
-        return None
 
 
 def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
