@@ -12,6 +12,7 @@ for now goes back to wait there. Without it, a request waits here, in its place.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy import signals
@@ -21,7 +22,7 @@ from scrapy_norobots.events import Core
 from scrapy_norobots.exceptions import error_of
 from scrapy_norobots.features import features_of
 from scrapy_norobots.load.loader import RobotsLoader
-from scrapy_norobots.question import Question, checked_url, is_overridden, question_of
+from scrapy_norobots.question import Question, is_overridden, question_of
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.standard import Decision, Reason
@@ -68,6 +69,7 @@ class NoRobotsMiddleware:
         # An identity looks up Scrapy's middlewares once. It is too early for that, so this one is not kept.
         check_user_agent(crawler, Identity(crawler, config.robot))
         self._identity = Identity(crawler, config.robot)
+        self._ask = partial(question_of, identity=self._identity)
         self.events = features_of(crawler, config)
         self.loader = RobotsLoader(crawler, config, self.events)
         self._origins = self.loader.origins
@@ -121,7 +123,7 @@ class NoRobotsMiddleware:
         decision = question.forbidden_by(access)
         if decision is None:
             self.events.passed.send(request, question, access)
-        elif access.is_closed_for_now and self._goes_back(request, access):
+        elif access.is_closed_for_now and self._room is not None and self._room.gives_back(request, access):
             return request
         else:
             self._forbid(request, question, decision, access)
@@ -156,9 +158,6 @@ class NoRobotsMiddleware:
     def _waits(self) -> Waits | None:
         return None if self._room is None else self._room.waits()
 
-    def _ask(self, request: Request) -> Question | Decision:
-        return question_of(request, self._identity)
-
     async def _wait(self, request: Request, question: Question, expired: Access | None) -> Access:
         """Return the access to an origin, loaded if it is not in memory, and ready for the robot."""
         if self._room is None:
@@ -177,16 +176,13 @@ class NoRobotsMiddleware:
         response: Response | None = answer(await self._wait(request, question, expired))
         return response
 
-    def _goes_back(self, request: Request, access: Access) -> bool:
-        return self._room is not None and self._room.gives_back(request, access)
-
     def _decide_without_file(self, request: Request, decision: Decision) -> None:
         """Let a request pass, or drop it, that needs no robots.txt."""
-        url, robot = checked_url(request), self._identity.robot(request)
+        robot = self._identity.robot(request)
         if decision.allowed:
-            self.events.exempt.send(request, url, robot, decision.reason)
+            self.events.exempt.send(request, decision.url, robot, decision.reason)
         else:
-            self._drop(request, url, robot, error_of(decision), None)
+            self._drop(request, decision.url, robot, error_of(decision), None)
 
     def _forbid(self, request: Request, question: Question, decision: Decision, access: Access) -> None:
         retry_after = self._origins.remaining(question.origin) if access.temporary else None

@@ -9,6 +9,7 @@ redirect middlewares copy the meta, and list the previous URLs in it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -48,12 +49,17 @@ def question_of(request: Request, identity: Identity) -> Question | Decision:
 
     Raises `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL.
     """
-    url, robot = checked_url(request), identity.robot(request)
+    url = checked_url(request) if "norobots_url" in request.meta else request.url
+    return _question(url, identity.robot(request))
+
+
+@lru_cache(maxsize=1_000)  # a request is looked at when it is scheduled, taken and sent
+def _question(url: str, robot: str | bytes) -> Question | Decision:
     try:
         origin, target = split(url)
     except ValueError as exc:
         detail = without_userinfo(f"the URL is invalid: {exc}")
-        return Decision(Verdict.FORBIDDEN, request.url, to_name(robot), Reason.BAD_URL, detail=detail)
+        return Decision(Verdict.FORBIDDEN, url, to_name(robot), Reason.BAD_URL, detail=detail)
     if origin is None or target is None:  # U9: no robots.txt applies
         return Decision(Verdict.ALLOWED, url, to_name(robot), Reason.NOT_WEB)
     return Question(url, origin, target, robot)

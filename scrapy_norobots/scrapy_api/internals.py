@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from inspect import Parameter, signature
 from operator import attrgetter
@@ -74,7 +75,7 @@ now: Callable[[], float] = getattr(scrapy_downloader, "time", monotonic)
 def missing_internals(crawler: Crawler) -> list[str]:
     """Return the names of `INTERNALS` that a running crawl lacks, as ``owner.name``; deprecated ones too."""
     downloader = getattr(crawler.engine, "downloader", None)
-    owners = {
+    owners: dict[str, Any] = {
         "engine": crawler.engine,
         "engine._slot": compat.engine_slot(crawler),
         "downloader": downloader if isinstance(downloader, Downloader) else None,
@@ -82,21 +83,15 @@ def missing_internals(crawler: Crawler) -> list[str]:
     missing = []
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScrapyDeprecationWarning)
-        owners["slot"] = _any_slot()
+        with suppress(AttributeError, TypeError, ScrapyDeprecationWarning):
+            owners["slot"] = scrapy_downloader.Slot(1, 0.0, 0)
         for owner, names in INTERNALS.items():
             for name in names:
                 try:
-                    attrgetter(name)(owners[owner])
+                    attrgetter(name)(owners.get(owner))
                 except (AttributeError, ScrapyDeprecationWarning):
                     missing.append(f"{owner}.{name}")
     return missing
-
-
-def _any_slot() -> Any:
-    try:
-        return scrapy_downloader.Slot(1, 0.0, 0)
-    except (AttributeError, TypeError, ScrapyDeprecationWarning):
-        return None
 
 
 def slot_of(downloader: Downloader, request: Request, spider: Spider | None) -> Any:
@@ -139,11 +134,6 @@ def crawl_delay_of(slot: Any) -> float:
     return seconds
 
 
-def least_delay(slot: Any) -> float:
-    """Return the shortest possible delay between two requests of a slot, in seconds."""
-    return max(least_own_delay(slot), crawl_delay_of(slot))
-
-
 def least_own_delay(slot: Any) -> float:
     """Return the shortest delay that Scrapy may choose for a slot, in seconds, without a `Crawl-delay`.
 
@@ -152,6 +142,12 @@ def least_own_delay(slot: Any) -> float:
     """
     delay: float = slot.delay
     return max(0.0, delay * (1 - getattr(slot, "jitter", 0.5)))
+
+
+def least_delay(slot: Any) -> float:
+    """Return the shortest possible delay between two requests of a slot, in seconds."""
+    own: float = slot.delay and least_own_delay(slot)  # most slots have none
+    return max(own, getattr(slot, "norobots_crawl_delay", 0.0))
 
 
 class SlotTurns(Protocol):

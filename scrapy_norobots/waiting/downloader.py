@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader import Downloader
-from scrapy.exceptions import IgnoreRequest
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
@@ -75,22 +74,17 @@ class RobotsDownloader(Downloader):
         return done.addBoth(self._leave, request, is_robots)
 
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        """Send a request, unless the middleware has given it back and a subclass has ignored that."""
-        if self.parking is not None and self.parking.is_given_back(request):
-            raise IgnoreRequest("the request waits until robots.txt is downloaded again")
-        gate = None if self.parking is None else self.parking.hold(request)
-        send = partial(self._send, request, *args, **kwargs)
+        """Send a request, now or when its slot can."""
+        send = partial(super()._enqueue_request, request, *args, **kwargs)
+        if self.parking is None or ROBOTS_DOWNLOAD in request.meta:
+            return send()
+        gate = self.parking.hold(request)
         return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))
-
-    def _send(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        if self.parking is not None:
-            self.parking.has_reached(request)
-        return super()._enqueue_request(request, *args, **kwargs)
 
     def _send_held(self, request: Request, send: Callable[[], Any]) -> Any:
         """Send a request that was held; return it to the engine if it has been given back."""
         assert self.parking is not None  # it has held the request
-        return request if self.parking.is_given_back(request) else send()
+        return send() if self.parking.reach(request) else request
 
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
@@ -102,7 +96,7 @@ class RobotsDownloader(Downloader):
     def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
         self._robots_downloads -= is_robots
         if self.parking is not None:
-            self.parking.has_left(request)
+            self.parking.leave(request)
         return result
 
     def _make_room_for_connections(self, scheme: str) -> None:
@@ -122,16 +116,14 @@ class RobotsDownloader(Downloader):
         """
         wanted: int = read(self.settings, "NOROBOTS_CONCURRENT_FETCHES")
         files = open_files_max()
-        if files is None:
-            return wanted
-        free = max(1, files - _OTHER_FILES - self.settings.getint("CONCURRENT_REQUESTS"))
-        if free >= wanted:
-            return wanted
-        logger.info(
-            "At most %d robots.txt files are downloaded at a time, and not %d "
-            "(NOROBOTS_CONCURRENT_FETCHES), because this process may open only %d files (ulimit -n)",
-            free,
-            wanted,
-            files,
-        )
-        return free
+        others = _OTHER_FILES + self.settings.getint("CONCURRENT_REQUESTS")
+        free = wanted if files is None else max(1, files - others)
+        if free < wanted:
+            logger.info(
+                "At most %d robots.txt files are downloaded at a time, and not %d "
+                "(NOROBOTS_CONCURRENT_FETCHES), because this process may open only %d files (ulimit -n)",
+                free,
+                wanted,
+                files,
+            )
+        return min(free, wanted)

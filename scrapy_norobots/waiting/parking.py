@@ -13,28 +13,35 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
+from scrapy_norobots.exceptions import RobotsUnreachable
 from scrapy_norobots.question import is_overridden
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.sites import LoadLimits, Sites
 from scrapy_norobots.waiting.slot_lines import Lines, Slots
-from scrapy_norobots.waiting.states import Parked, SentRequests, State
+from scrapy_norobots.waiting.states import Parked, State
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_norobots.load.loader import RobotsLoader
+    from scrapy_norobots.middleware import NoRobotsMiddleware
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
-    from scrapy_norobots.standard import Origin
     from scrapy_norobots.waiting.source import Source
 
 # How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
 # something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
-# something is left for others.
-_WAITING_MAX = 10_000
+# something is left for others. A scheduler that is not Scrapy's may share its requests with other processes.
+_WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
+
+# From so many requests on, a line is long, and no more are taken until something has moved.
+_LONG = 100
+
+# How many requests that the engine has are remembered if the downloader does not say when they leave.
+_REMEMBERED = 10_000
 
 # How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
 # parked before the event loop has its turn again.
@@ -46,46 +53,38 @@ _ORDER_PATIENCE = 1.0
 
 
 class Parking:
-    """The requests that wait. `source` is the scheduler that they come from.
-
-    `waits_for` returns the question of a request that needs a robots.txt, `forbids` whether it will be
-    dropped. At most `most_loads` files are loaded at a time; a closed site is retried `retries` times.
-    """
+    """The requests that wait. They come from `source`. At most `most_loads` files are loaded at a time."""
 
     def __init__(
         self,
         crawler: Crawler,
-        loader: RobotsLoader,
+        middleware: NoRobotsMiddleware,
         source: Source,
         slots: Slots,
         *,
-        waits_for: Callable[[Request], Question | None],
-        forbids: Callable[[Question], bool],
         most_loads: int,
-        retries: int,
     ) -> None:
         self._crawler = crawler
-        self._loader = loader
         self._source = source
         self._slots = slots
-        self._waits_for = waits_for
-        self._forbids = forbids
+        self._events = middleware.events
+        self._events.dropped.connect(self._dropped)
+        self._waits_for, self._forbids = middleware.waits_for, middleware.forbids
         self._has_place = slots.has_place
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
-        self._sent = SentRequests(loader.events, do_leave=slots.are_watched)
+        self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
+        self.sent: dict[Request, Parked] = {}  # what the engine has, until it leaves or comes back
+        self._most_sent = math.inf if slots.are_watched else _REMEMBERED
         # What is under way will be in Scrapy's HTTP cache.
-        is_repeated = (
-            self._sent.has_url if crawler.settings.getbool("HTTPCACHE_ENABLED") else lambda *_: False
-        )
+        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
+        is_repeated = self._is_under_way if has_cache else None
         self._wake = partial(compat.look_for_next_request, crawler)
         self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
-        self._limits = LoadLimits(slots, most_loads, self._lines.__contains__)
-        self._sites = Sites(crawler, loader, self._limits, self._release, tries=retries)
-        source.is_busy = lambda origin, slot: self._sites.is_loading(origin) or self._lines.is_long(slot)
+        self._limits = LoadLimits(slots, most_loads, lambda slot: slot in self._lines.of_slots)
+        self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self.is_given_back, self.access_of = self._sent.is_given_back, self._sent.access_of
         self.waits, self.is_sending = self._sites.waits, self._lines.look_soon
         self._number = 0
         self._paused_until = 0.0
@@ -103,27 +102,27 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
-        ready = self._first()
-        if ready is None or ready.priority < self._source.highest_priority:
+        ready = self._first() if self._lines.of_slots else None
+        if ready is None or ready.request.priority < self._source.highest_priority:
             pulled = self._pull(has_place=self._has_place())
-            ready = self._first()
+            ready = self._first() if self._lines.of_slots else None
             if pulled is not None:
-                if ready is None or pulled.priority > ready.priority:
-                    self._lines.expect(pulled.request, pulled.slot)
+                if ready is None or pulled.request.priority > ready.request.priority:
                     return self._go(pulled)
                 self._join(pulled)
         if ready is None:
             return None
         self._leave(ready)
-        self._lines.take(ready)
+        self._lines.remove(ready)
         self._resume()
         return self._go(ready)
 
     def take_back(self, request: Request) -> bool:
         """Park a request that the middleware has given back; return whether it has."""
-        if not self.is_given_back(request):
+        sent = self.sent.get(request)
+        if sent is None or sent.state is not State.GIVEN_BACK:
             return False
-        self._sent.pop(request)
+        del self.sent[request]
         if request in self._parked:  # it was held until the crawl closed
             return True
         question = self._waits_for(request)
@@ -132,7 +131,7 @@ class Parking:
         self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
-            self._loader.events.wait.send(request, "waited")
+            self._events.wait.send(request, "waited")
             self._lines.add(parked)
         else:
             self._sites.wait(parked)
@@ -153,12 +152,6 @@ class Parking:
             self._leave(parked)
         return waiting
 
-    def report_left(self, waiting: list[Parked]) -> None:
-        """Report those requests to closed sites that have gone back to the scheduler, as the crawl closes."""
-        for parked in waiting:
-            if parked.state is State.CLOSED:
-                self._loader.events.wait.send(parked.request, "left")
-
     # For the downloader
 
     def has_nothing_to_do(self, has_place: bool) -> bool:
@@ -168,20 +161,26 @@ class Parking:
         return not self._may_pull(has_place) or not (has_place or self._source.may_have_more)
 
     def hold(self, request: Request) -> Deferred[None] | None:
-        """Let a request wait that has passed the middlewares, without a place; None if it can be sent.
+        """Let a request wait that has passed the middlewares, without a place; None if it is sent now.
 
-        The result is fired when it can be, or when it has been given back because the crawl closes.
+        The result is fired when it can be sent, or when it has been given back because the crawl closes.
+        Raises `IgnoreRequest` if the middleware has given it back, and a subclass has ignored that.
         """
-        sent = self._sent.get(request)
-        if sent is None or sent.state is not State.SENT or self._lines.may_reach(request, sent.slot):
-            return None
+        sent = self.sent.get(request)
+        if sent is not None and sent.state is State.SENT and not self._lines.may_reach(request, sent.slot):
+            return self._hold(sent)
+        if not self.reach(request):
+            raise IgnoreRequest("the request waits until robots.txt is downloaded again")
+        return None
+
+    def _hold(self, sent: Parked) -> Deferred[None]:
         gate: Deferred[None] = Deferred()
-        question = self._waits_for(request)
+        question = self._waits_for(sent.request)
         if question is not None and self._forbids(question):  # but a subclass lets it pass
             question = None
         sent.question, sent.gate = question, gate
         self._enter(sent, State.IN_LINE)
-        self.held[request] = sent
+        self.held[sent.request] = sent
         self._lines.add(sent)
         if self._stop_watching is None:
             self._watch()
@@ -192,12 +191,10 @@ class Parking:
         """Let the downloader send a request that has waited there, or give it back if it is not allowed."""
         del self.held[parked.request]
         self._leave(parked)
+        self._lines.remove(parked)
+        parked.move(State.SENT if is_allowed else State.GIVEN_BACK)
         if is_allowed:
-            self._lines.take(parked)
-            parked.move(State.SENT)
-        else:
-            self._lines.remove(parked)
-            parked.move(State.GIVEN_BACK)
+            self._lines.expect(parked.request, parked.slot)
         parked.gate = None
         gate.callback(None)
 
@@ -211,38 +208,74 @@ class Parking:
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
 
-    def has_reached(self, request: Request) -> None:
-        """Take note that a request has reached its slot."""
-        slot, sent = self._slots.of(request), self._sent.get(request)
+    def reach(self, request: Request) -> bool:
+        """Take note that a request has reached its slot; return False if it has been given back."""
+        sent, slot = self.sent.get(request), self._slots.of(request)
         if sent is not None:
+            if sent.state is State.GIVEN_BACK:
+                return False
             sent.slot = slot
-        self._has_moved(request, slot)
+        self._lines.has_reached(request, slot)
+        self._has_moved(slot)
+        return True
 
-    def has_left(self, request: Request) -> None:
-        """Take note that a request has left the downloader."""
-        sent = self._sent.leave(request)
-        self._has_moved(request, self._slots.of(request) if sent is None else sent.slot)
+    def leave(self, request: Request) -> None:
+        """Take note that a request has left the downloader, and forget it unless it comes back."""
+        sent = self.sent.get(request)
+        slot = self._slots.of(request) if sent is None else sent.slot
+        if sent is not None and sent.state is not State.GIVEN_BACK:
+            del self.sent[request]
+            if sent.is_given_up:  # but it was not dropped
+                self._events.wait.send(request, "came_back")
+        self._has_moved(slot)
+        self._lines.has_left(request, slot)
 
-    def _has_moved(self, request: Request, slot: Any | None) -> None:
-        self._resume()
-        self._limits.page_has_left(slot)
-        self._lines.moved(request, slot)
+    def _has_moved(self, slot: Any | None) -> None:
+        if self._paused_until:
+            self._resume()
+        if slot in self._limits.by_slot:
+            self._limits.page_has_left(slot)
+
+    def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:
+        sent = self.sent.get(request)
+        if sent is not None and sent.is_given_up and isinstance(error, RobotsUnreachable):
+            sent.is_given_up = False
+            self._events.wait.send(request, "given_up")
+
+    def _is_under_way(self, request: Request, slot: Any) -> bool:
+        """Return whether the URL of a request is under way in a slot."""
+        return any(
+            sent.slot is slot and sent.state is not State.GIVEN_BACK and sent.request.url == request.url
+            for sent in self.sent.values()
+        )
 
     # For the middleware
+
+    def access_of(self, request: Request) -> Access | None:
+        """Return the access by which a request is judged that has waited for it, also if it has expired.
+
+        Raises what a bug has raised about the request while it waited.
+        """
+        sent = self.sent.get(request)
+        if sent is None:
+            return None
+        if sent.error is not None:
+            raise sent.error
+        return sent.access
 
     def gives_back(self, request: Request, access: Access) -> bool:
         """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
 
         Only a request that the engine got from here may wait; other code waits for any other one.
         """
-        sent = self._sent.get(request)
+        sent = self.sent.get(request)
         if sent is None or sent.state is not State.SENT:
             return False
         if not compat.is_closing(self._crawler):
-            if not self._sites.is_retried(access):
+            if not self._sites.is_retried(request, access):
                 return False
             if not self._sites.has_room():
-                self._loader.events.wait.send(request, "no_room")
+                self._events.wait.send(request, "no_room")
                 return False
         sent.move(State.GIVEN_BACK)
         return True
@@ -254,57 +287,43 @@ class Parking:
         for _ in range(_AT_ONCE):
             if not self._may_pull(has_place):
                 return None
-            was_aside = self._source.take_aside()
-            request = was_aside or self._source.take()
+            request = self._source.take()
             if request is None:
                 return None
-            if self._sent.get(request) is not None or request in self._parked:
+            if request in self.sent or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
-            if not self._must_wait(pulled, has_place, was_aside=was_aside is not None):
+            if not self._must_wait(pulled, has_place):
                 return pulled
         self._wake()
         return None
 
-    def _must_wait(self, pulled: Parked, has_place: bool, *, was_aside: bool) -> bool:
+    def _must_wait(self, pulled: Parked, has_place: bool) -> bool:
         """Let a request of the source wait, and return True, if it must."""
-        must_join, question = not has_place, pulled.question
-        if question is not None:
-            is_beyond = not was_aside and self._is_beyond_share(question.origin)
-            if is_beyond and self._source.put_aside(question.origin, pulled.slot, pulled.request):
-                if not has_place:
-                    self._paused_until = math.inf
-                return True
-            if self._sites.must_wait(pulled.request, question):
-                self._enter(pulled, State.LOADING)
-                self._park(pulled, question.origin, has_place, is_beyond=is_beyond)
-                return True
-            must_join = must_join or pulled.slot in self._lines or not self._lines.can_send(pulled.slot)
-        if must_join:
-            self._join(pulled)
-            if not has_place:
-                self._paused_until = math.inf
-        return must_join
+        if pulled.question is not None and self._sites.must_wait(pulled.request, pulled.question):
+            self._enter(pulled, State.LOADING)
+            self._park(pulled, has_place)
+            return True
+        if has_place and (pulled.question is None or self._lines.may_pass(pulled.slot)):
+            return False
+        self._join(pulled)
+        if not has_place:
+            self._paused_until = math.inf
+        return True
 
     def _may_pull(self, has_place: bool) -> bool:
         if self._paused_until and self._paused_until > monotonic():
             return False
         if self._keeps_order and not has_place:
             return False
-        return len(self._parked) - self._sites.closed_count < _WAITING_MAX
+        return len(self._parked) - self._sites.closed_count < self._most
 
-    def _is_beyond_share(self, origin: Origin) -> bool:
-        """Return whether a site has all requests waiting that may wait until its robots.txt is loaded."""
-        if self._source.has_aside(origin):
-            return True
-        left = _WAITING_MAX - len(self._parked) + self._sites.closed_count
-        return self._sites.is_loading(origin) and self._sites.count(origin) > left // 2
-
-    def _park(self, parked: Parked, origin: Origin, has_place: bool, *, is_beyond: bool) -> None:
-        self._sites.wait(parked)
-        if not self._sites.is_loading(origin):
+    def _park(self, parked: Parked, has_place: bool) -> None:
+        count = self._sites.wait(parked)
+        if not count:
             return
-        if is_beyond or (not has_place and self._sites.count(origin) > 1):  # the file is on its way already
+        left = self._most - len(self._parked) + self._sites.closed_count
+        if count > left // 2 or (not has_place and count > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
@@ -313,8 +332,7 @@ class Parking:
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        self._lines.add(parked)
-        if self._lines.is_long(parked.slot):
+        if self._lines.add(parked) >= _LONG:
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:
@@ -332,7 +350,10 @@ class Parking:
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
-        self._sent.add(parked)
+        self._lines.expect(parked.request, parked.slot)
+        self.sent[parked.request] = parked
+        if len(self.sent) > self._most_sent:
+            del self.sent[next(iter(self.sent))]
         return parked.request
 
     def _release(self, waiting: list[Parked]) -> None:
@@ -353,7 +374,7 @@ class Parking:
 
         Those before it that the downloader holds are sent, unless newer rules forbid them.
         """
-        while self._lines.of_slots and self._has_place() and (parked := self._lines.first()) is not None:
+        while self._has_place() and (parked := self._lines.first()) is not None:
             question = parked.question
             may_go = (
                 question is None
@@ -371,7 +392,7 @@ class Parking:
             assert question is not None  # else it may go
             self._lines.remove(parked)
             parked.move(State.LOADING)
-            self._limits.page_has_left(parked.slot)
+            self._has_moved(parked.slot)
             self._sites.wait(parked)
         return None
 

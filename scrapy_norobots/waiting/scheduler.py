@@ -11,7 +11,6 @@ closes, all parked requests go back to the wrapped scheduler, which keeps them i
 from __future__ import annotations
 
 import logging
-from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +28,14 @@ from scrapy_norobots.waiting.downloader import RobotsDownloader
 from scrapy_norobots.waiting.parking import Parking
 from scrapy_norobots.waiting.slot_lines import Slots
 from scrapy_norobots.waiting.source import Source
+from scrapy_norobots.waiting.states import Parked, State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from scrapy_norobots.waiting.states import Parked
 
 logger = logging.getLogger(__name__)
 
@@ -87,17 +87,14 @@ class RobotsScheduler(BaseScheduler):
     def __len__(self) -> int:
         scheduler = self._source.scheduler
         others = len(scheduler) if hasattr(scheduler, "__len__") else int(scheduler.has_pending_requests())
-        return others + len(self._source) + len(self.parking or ())
+        return others + len(self.parking or ())
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Open the wrapped scheduler."""
         middleware = compat.downloader_middleware(self._crawler, NoRobotsMiddleware)
         if middleware is not None:
             self._open_parking(middleware)
-        if not hasattr(self._source.scheduler, "open"):
-            return None
-        opened: Deferred[None] | None = self._source.scheduler.open(spider)
-        return opened
+        return self._call("open", spider)
 
     def _open_parking(self, middleware: NoRobotsMiddleware) -> None:
         """Let requests wait here, and tell who needs to know."""
@@ -106,17 +103,9 @@ class RobotsScheduler(BaseScheduler):
         slots = Slots(self._crawler, ours.has_place if ours else None)
         self._warn(ours, slots.missing)
         self._events = middleware.events
-        loads = middleware.config.concurrent_fetches
-        self.parking = parking = Parking(
-            self._crawler,
-            middleware.loader,
-            self._source,
-            slots,
-            waits_for=middleware.waits_for,
-            forbids=middleware.forbids,
-            most_loads=ours.free_max if ours else loads,
-            retries=middleware.retries,
-        )
+        most_loads = ours.free_max if ours else middleware.config.concurrent_fetches
+        parking = Parking(self._crawler, middleware, self._source, slots, most_loads=most_loads)
+        self.parking = parking
         middleware.wait_in(parking)
         if ours is not None:
             ours.parking = parking
@@ -141,7 +130,7 @@ class RobotsScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, parked or not."""
         is_parked = bool(self.parking) and not self._is_asking
-        return is_parked or len(self._source) > 0 or bool(self._source.scheduler.has_pending_requests())
+        return is_parked or bool(self._source.scheduler.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Give a request to the wrapped scheduler; park one that the middleware has given back."""
@@ -169,29 +158,29 @@ class RobotsScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all parked requests back to the wrapped scheduler, and close it."""
         waiting = self.parking.clear() if self.parking is not None else []
-        if not waiting and not len(self._source):
-            return self._close(reason)
+        if not waiting:
+            return self._call("close", reason)
         self._closed = compat.spawn(self._give_back(waiting, reason))
         return self._closed
 
-    def _close(self, reason: str) -> Deferred[None] | None:
-        if not hasattr(self._source.scheduler, "close"):
-            return None
-        closed: Deferred[None] | None = self._source.scheduler.close(reason)
-        return closed
+    def _call(self, name: str, *args: object) -> Deferred[None] | None:
+        """Call a method of the wrapped scheduler, if it has it."""
+        method: Callable[..., Deferred[None] | None] | None = getattr(self._source.scheduler, name, None)
+        return None if method is None else method(*args)
 
     async def _give_back(self, waiting: list[Parked], reason: str) -> None:
         try:
             requests = self._source.in_order([parked.request for parked in waiting])
-            while some := list(islice(requests, _AT_ONCE)):
-                self._source.give_back(some)
+            for start in range(0, len(requests), _AT_ONCE):
+                self._source.give_back(requests[start : start + _AT_ONCE])
                 await compat.sleep(0)
         finally:
-            closed = self._close(reason)
+            closed = self._call("close", reason)
             if closed is not None:
                 await compat.waiting_for(closed)
-        assert self.parking is not None  # the requests have waited there
-        self.parking.report_left(waiting)
+        for parked in waiting:
+            if parked.state is State.CLOSED:
+                self._events.wait.send(parked.request, "left")
 
     def _ask_if_idle(self) -> None:
         """Send `spider_idle` if the crawl only waits for closed sites.
@@ -205,12 +194,10 @@ class RobotsScheduler(BaseScheduler):
             signals.spider_idle, spider=self._crawler.spider, dont_log=(DontCloseSpider, CloseSpider)
         )
         raised = [result.value for _, result in results if isinstance(result, Failure)]
-        if any(isinstance(error, DontCloseSpider) for error in raised) or not self._is_idle():
-            return
-        for error in raised:
-            if isinstance(error, CloseSpider):
-                self._closed = compat.close_spider(self._crawler, error.reason)
-                return
+        closing = [error for error in raised if isinstance(error, CloseSpider)]
+        is_kept_open = any(isinstance(error, DontCloseSpider) for error in raised)
+        if closing and not is_kept_open and self._is_idle():
+            self._closed = compat.close_spider(self._crawler, closing[0].reason)
 
     def _is_idle(self) -> bool:
         """Return whether the crawl is idle, except for requests that wait here, and not closing."""

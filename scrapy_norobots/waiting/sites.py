@@ -4,7 +4,7 @@
 
 If a site is closed for now, because of a temporary failure that the policy denies, its requests wait until
 robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up retries.
-A proxy that fails closes a site only to requests that use it, so another proxy is tried at once.
+A proxy that fails closes a site only to requests that use it, so each proxy has a site of its own here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -40,21 +41,32 @@ _CLOCK_RESOLUTION = 0.01
 # After so many seconds, a load takes long.
 _LONG = 3.0
 
+# How many requests are released in one turn of the event loop.
+_AT_ONCE = 500
+
 # How many failing sites are remembered; one that is forgotten has all its retries again.
 _FAILING_MAX = 50_000
 
 
+# An origin, and the proxy of the requests to it: empty if they have none.
+_Key = tuple["Origin", str]
+
+
 @dataclass(slots=True, eq=False)
 class _Site:
-    origin: Origin
-    robot: str | bytes
-    slot: Any | None
+    key: _Key
     waiting: list[Parked] = field(default_factory=list)
     is_closed: bool = False
     load_at: float = field(default_factory=monotonic)  # when the last load has begun, or the next one begins
     access: Access | None = None  # the last one
     task: Deferred[None] | None = None
-    wake: Callable[[], None] | None = None  # ends the wait for the next try
+    pause: Deferred[None] | None = None  # ends when robots.txt is loaded again
+
+    def wake(self) -> None:
+        """End the pause, if there is one."""
+        pause, self.pause = self.pause, None
+        if pause is not None:
+            pause.callback(None)
 
 
 class Sites:
@@ -80,20 +92,12 @@ class Sites:
         self._release = release
         self._tries = tries
         self._closed_max = loader.config.retry_closed_max
-        self._sites: dict[Origin, _Site] = {}
+        self._sites: dict[_Key, _Site] = {}
+        self._leaving: list[list[Parked]] = []  # requests that need not wait any longer, by site
         # Sites that have failed: the last access, and how often in a row in this crawl.
-        self._failing: dict[Origin, tuple[Access, int]] = {}
+        self._failing: dict[_Key, tuple[Access, int]] = {}
         self._events.loaded.connect(self._loaded)
         self.closed_count = 0  # requests that wait for closed sites
-
-    def is_loading(self, origin: Origin) -> bool:
-        """Return whether requests wait for the robots.txt of an origin, which is not closed."""
-        site = self._sites.get(origin)
-        return site is not None and not site.is_closed
-
-    def count(self, origin: Origin) -> int:
-        """Return how many requests wait for the robots.txt of an origin."""
-        return len(self._sites[origin].waiting)
 
     def waits(self) -> Waits:
         """Return how many sites and requests wait."""
@@ -106,11 +110,12 @@ class Sites:
             next_try=min((site.load_at - now for site in sites if site.load_at > now), default=None),
         )
 
-    def is_retried(self, access: Access) -> bool:
-        """Return whether an origin with this access is closed for now, and will be tried again."""
+    def is_retried(self, request: Request, access: Access) -> bool:
+        """Return whether a request to an origin with this access waits until that is tried again."""
         if not access.is_closed_for_now or not self._tries:
             return False
-        failed, times = self._failing.get(access.snapshot.origin, (None, 0))
+        key = access.snapshot.origin, self._loader.proxy_of(request)
+        failed, times = self._failing.get(key, (None, 0))
         return failed is not access or times <= self._tries
 
     def has_room(self) -> bool:
@@ -119,126 +124,125 @@ class Sites:
 
     def must_wait(self, request: Request, question: Question) -> bool:
         """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
-        if question.origin in self._sites:
-            return self.is_loading(question.origin) or (not question.is_robots_txt and self.has_room())
+        proxy = self._loader.proxy_of(request)
+        site = self._sites.get((question.origin, proxy))
+        if site is not None:
+            return not site.is_closed or (not question.is_robots_txt and self.has_room())
         access = self._loader.origins.get(question.origin)
         if access is None:
             return True
-        if question.is_robots_txt or not access.temporary:
+        if not access.temporary or question.is_robots_txt:
             return False
-        is_of_other_proxy = not access.applies_to(self._loader.proxy_of(request))
-        return is_of_other_proxy or (self.is_retried(access) and self.has_room())
+        return not access.applies_to(proxy) or (self.is_retried(request, access) and self.has_room())
 
-    def wait(self, parked: Parked) -> None:
-        """Let a request wait for the robots.txt of its origin."""
+    def wait(self, parked: Parked) -> int:
+        """Let a request wait for its site; return how many wait there, or 0 if it is closed."""
         assert parked.question is not None  # only a request to an origin waits
-        origin, robot = parked.question.origin, parked.question.robot
-        site = self._sites.get(origin)
+        key = parked.question.origin, self._loader.proxy_of(parked.request)
+        site = self._sites.get(key)
         if site is None:
-            site = self._sites[origin] = _Site(origin, robot, parked.slot, [parked])
+            site = self._sites[key] = _Site(key, [parked])
             site.task = compat.spawn(self._run(site))
-            return
+            return 1
         site.waiting.append(parked)
         if site.is_closed:
             self._close(parked)
-            if site.wake is not None and self._other(site) is not None:
-                site.wake()
+            return 0
+        return len(site.waiting)
 
     def clear(self) -> list[Parked]:
         """End all loads, and return the requests that wait."""
-        sites, self._sites = list(self._sites.values()), {}
-        for site in sites:
+        for site in self._sites.values():
             if site.task is not None:
                 compat.cancel(site.task)
-        return [parked for site in sites for parked in site.waiting]
+        waiting = [site.waiting for site in self._sites.values()]
+        return list(chain.from_iterable(waiting + self._leaving))
 
     def _loaded(self, load: Load) -> None:
-        if not load.access.is_closed_for_now:
-            self._failing.pop(load.access.snapshot.origin, None)
+        if load.access.is_closed_for_now:
+            return
+        origin, proxies = load.access.snapshot.origin, load.previous.proxies if load.previous else ()
+        self._failing.pop((origin, self._loader.proxy_of(load.request)), None)
+        for proxy in proxies:  # the file is there for those, too
+            site = self._sites.get((origin, proxy))
+            if site is not None:
+                compat.call_later(0, site.wake)  # then it is in memory
 
     async def _run(self, site: _Site) -> None:
         """Load the robots.txt of a site until its requests need not wait any longer."""
-        turn, asker = 0, site.waiting[0]
+        turn = 0
         try:
             while True:
-                async with self._limits.load(site.slot, is_retry=site.is_closed):
+                asker = site.waiting[turn % len(site.waiting)]  # something may be wrong with one request
+                async with self._limits.load(asker.slot, is_retry=site.is_closed):
                     if compat.is_closing(self._crawler):
                         break
-                    site.access = await self._loader.load(site.origin, asker.request, site.robot)
-                other = self._other(site)
-                if compat.is_closing(self._crawler):
+                    assert asker.question is not None  # it waits for its origin
+                    site.access = await self._loader.load(site.key[0], asker.request, asker.question.robot)
+                if compat.is_closing(self._crawler) or not self._count(site, site.access):
                     break
-                if other is None:
-                    if not self._count(site, site.access):
-                        break
-                    seconds = self._loader.origins.remaining(site.origin)
-                    self._close_all(site, site.access, seconds)
-                    if not site.waiting:
-                        break
-                    await self._pause(site, seconds)
-                    turn += 1  # something may be wrong with one request
-                    other = self._other(site)
-                asker = other or site.waiting[turn % len(site.waiting)]
+                seconds = self._loader.origins.remaining(site.key[0])
+                await self._close_all(site, site.access, seconds)
+                if not site.waiting:
+                    break
+                await _pause(site, seconds)
+                turn += 1
         except Exception as exc:
             _fail(site.waiting, exc)
-        finally:
-            if self._sites.get(site.origin) is site:
-                del self._sites[site.origin]
-                if not compat.is_closing(self._crawler):
-                    self._end(site)
-                self._release(site.waiting)
+        if compat.is_closing(self._crawler):
+            return  # the requests go back to the scheduler
+        del self._sites[site.key]
+        await self._let_go(site.waiting, site.access)
 
-    def _other(self, site: _Site) -> Parked | None:
-        """Return a request to which the last access does not apply, because it uses another proxy."""
-        access = site.access
-        if access is None or not access.proxies:
-            return None
-        proxy_of = self._loader.proxy_of
-        return next((one for one in site.waiting if not access.applies_to(proxy_of(one.request))), None)
+    async def _let_go(self, waiting: list[Parked], access: Access | None) -> None:
+        """Release the requests of a site in their order, some in each turn of the event loop.
 
-    async def _pause(self, site: _Site, seconds: float) -> None:
-        """Wait for the next try, or until a request with another proxy comes."""
-        over: Deferred[None] = Deferred()
-
-        def wake() -> None:
-            if not over.called:
-                over.callback(None)
-
-        site.load_at = monotonic() + seconds
-        cancel = compat.call_later(seconds + _CLOCK_RESOLUTION, wake)
-        site.wake = wake
-        try:
-            await compat.waiting_for(over)
-        finally:
-            site.wake = None
-            cancel()
+        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
+        is shorter than the wait would be loaded for ever.
+        """
+        self._leaving.append(waiting)
+        is_short_lived = access is not None and access.lifetime <= 0
+        for parked in waiting if is_short_lived else waiting[:1]:
+            parked.access = access
+        is_given_up = access is None or access.kind == "closed"
+        while waiting:
+            some = waiting[:_AT_ONCE]
+            del waiting[:_AT_ONCE]
+            for parked in some:
+                if parked.state is State.CLOSED:
+                    self._open(parked, is_given_up=is_given_up)
+            self._release(some)
+            if waiting:
+                await compat.sleep(0)
+                if compat.is_closing(self._crawler):
+                    return  # the others go back to the scheduler
+        self._leaving.remove(waiting)
 
     def _count(self, site: _Site, access: Access) -> bool:
         """Count a failure of a site; return whether its requests wait for another try."""
+        failed, times = self._failing.pop(site.key, (None, 0))
         if not access.is_closed_for_now:
             return False
-        failed, times = self._failing.pop(site.origin, (None, 0))
         if failed is not access:
-            proxies = failed.proxies if failed is not None else ()
-            is_first_without_them = bool(proxies) and access.snapshots[-1].proxy not in proxies
-            times = 1 if is_first_without_them else times + 1
-        self._failing[site.origin] = access, times
+            times += 1
+        self._failing[site.key] = access, times
         if len(self._failing) > _FAILING_MAX:
             del self._failing[next(iter(self._failing))]
-        is_retried = self.is_retried(access)
+        is_retried = times <= self._tries
         if site.is_closed and not is_retried:
             self._tell(site.waiting, self._events.site_waits.send, access, None, False)
         return is_retried
 
-    def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
+    async def _close_all(self, site: _Site, access: Access, seconds: float) -> None:
         """Let the requests of a site wait for some seconds, as many as there is room for."""
         is_first, site.is_closed = not site.is_closed, True
         if is_first:
             room = max(0, self._closed_max - self.closed_count)
             site.waiting, others = site.waiting[:room], site.waiting[room:]
-            self._release(others)
             for parked in site.waiting:
                 self._close(parked)
+            if others:
+                await self._let_go(others, access)
         if site.waiting:
             self._tell(site.waiting, self._events.site_waits.send, access, seconds, is_first)
 
@@ -247,24 +251,12 @@ class Sites:
         parked.move(State.CLOSED)
         self._tell([parked], self._events.wait.send, parked.request, "waited")
 
-    def _end(self, site: _Site) -> None:
-        """End the wait of the requests of a site.
-
-        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
-        is shorter than the wait would be loaded for ever.
-        """
-        if site.access is not None:
-            for parked in site.waiting[: 1 if site.access.lifetime > 0 else None]:
-                parked.access = site.access
-        is_given_up = site.access is None or site.access.kind == "closed"
-        for parked in site.waiting:
-            if parked.state is not State.CLOSED:
-                continue
-            self.closed_count -= 1
-            if is_given_up:
-                parked.is_given_up = True  # unless it is exempt, the middleware drops it
-            else:
-                self._tell([parked], self._events.wait.send, parked.request, "came_back")
+    def _open(self, parked: Parked, *, is_given_up: bool) -> None:
+        self.closed_count -= 1
+        if is_given_up:
+            parked.is_given_up = True  # unless it is exempt, the middleware drops it
+        else:
+            self._tell([parked], self._events.wait.send, parked.request, "came_back")
 
     def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""
@@ -272,6 +264,17 @@ class Sites:
             send(*event)
         except Exception as exc:  # a bug of any kind
             _fail(about, exc)
+
+
+async def _pause(site: _Site, seconds: float) -> None:
+    """Wait for the next try, or until another proxy has got the robots.txt."""
+    pause: Deferred[None] = Deferred()
+    site.load_at, site.pause = monotonic() + seconds, pause
+    stop_timer = compat.call_later(seconds + _CLOCK_RESOLUTION, site.wake)
+    try:
+        await compat.waiting_for(pause)
+    finally:
+        stop_timer()
 
 
 def _fail(about: list[Parked], error: Exception) -> None:
@@ -301,12 +304,12 @@ class LoadLimits:
         self._has_page = has_page
         self._loads = DeferredSemaphore(max(1, most))
         self._retries = DeferredSemaphore(max(1, most // 2))
-        self._by_slot: dict[Any, _SlotLoads] = {}
+        self.by_slot: dict[Any, _SlotLoads] = {}
 
     @asynccontextmanager
     async def load(self, slot: Any | None, *, is_retry: bool) -> AsyncIterator[None]:
         """Wait until one more file of a slot may be loaded, which is done inside the ``async with``."""
-        loads = self._by_slot.setdefault(slot, _SlotLoads())
+        loads = self.by_slot.setdefault(slot, _SlotLoads())
         admitted: Deferred[None] = Deferred()
         loads.waiting.append(admitted)
         self._admit(slot)
@@ -323,23 +326,22 @@ class LoadLimits:
             compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
 
     def page_has_left(self, slot: Any | None) -> None:
-        """Let the next file of a slot be loaded, if one waits for its loads.
+        """Let the next file of a slot be loaded that has loads.
 
         A page has reached the slot, has been answered without it, or has to wait for a file again.
         """
-        if loads := self._by_slot.get(slot):
-            loads.is_of_page = False
-            self._admit(slot)
+        self.by_slot[slot].is_of_page = False
+        self._admit(slot)
 
     def _admit(self, slot: Any | None) -> None:
-        loads = self._by_slot.get(slot)
+        loads = self.by_slot.get(slot)
         if loads is None:
             return
         while loads.waiting and self._may_load(slot, loads):
             loads.running += 1
             loads.waiting.popleft().callback(None)
         if not loads.running and not loads.waiting:
-            del self._by_slot[slot]
+            del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
         if slot is None:

@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.scrapy_api import compat
@@ -35,11 +34,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-# From so many requests on, a line is long, and no more are taken until something has moved.
-_LONG = 100
-
-# For so many seconds, a request that has gone on counts in the slot that it has not reached yet. A middleware
-# may keep it for longer, even until others of the slot have come.
+# For at least so many seconds, a request that has gone on counts in the slot that it has not reached yet. A
+# middleware may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
 
 
@@ -86,16 +82,18 @@ class Slots:
         """Return whether requests of a slot are sent at intervals."""
         return slot is not None and least_delay(slot) > 0
 
-    def seconds(self, slot: Any | None, coming: int) -> float | None:
+    def under_way(self, slot: Any) -> int:
+        """Return how many requests a slot has, or are on their way to it."""
+        return len(slot.active) - self._waiting.get(slot, 0)
+
+    def seconds(self, slot: Any | None) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
-        `coming` is the number of requests that are on their way to the slot. Scrapy varies a delay at random:
-        the result is for the least delay that it may choose.
+        Scrapy varies a delay at random: the result is for the least delay that it may choose.
         """
         if slot is None:
             return 0.0
-        delay = least_delay(slot)
-        under_way = len(slot.active) - self._waiting.get(slot, 0) + coming
+        delay, under_way = least_delay(slot), self.under_way(slot)
         if not delay:
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
@@ -121,14 +119,14 @@ class _Line:
 class Lines:
     """The lines of one crawl. Each holds at most `most_held` requests (0: any number).
 
-    `is_repeated` returns whether a request waits until another one with its URL, in its slot, has been
-    answered. `wake` is called when a request may go on because time has passed.
+    `is_repeated`, if given, returns whether a request waits until another one with its URL, in its slot, has
+    been answered. `wake` is called when a request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
-        is_repeated: Callable[[Request, Any], bool],
+        is_repeated: Callable[[Request, Any], bool] | None,
         wake: Callable[[], None],
         *,
         most_held: int,
@@ -142,56 +140,44 @@ class Lines:
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
         self._sendable: list[tuple[int, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in,
-        # and with the time when they are late.
-        self._coming: dict[Request, tuple[Any, float]] = {}
-        self._coming_to: dict[Any, int] = defaultdict(int)
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in. Those
+        # that were among them at the last look are late at the next one.
+        self._coming: dict[Request, Any] = {}
+        self._seen: list[Request] = []
         self._stop_waiting: Callable[[], object] | None = None
 
-    def __contains__(self, slot: Any | None) -> bool:
-        return slot is not None and slot in self.of_slots
+    def may_pass(self, slot: Any | None) -> bool:
+        """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
+        return slot is None or (slot not in self.of_slots and self._slots.seconds(slot) == 0)
 
-    def can_send(self, slot: Any | None) -> bool:
-        """Return whether a slot can send a request now."""
-        return self._seconds(slot) == 0
-
-    def is_long(self, slot: Any | None) -> bool:
-        """Return whether so many requests wait in a line that no more need be taken."""
-        line = self.of_slots.get(slot)
-        return line is not None and len(line.waiting) + len(line.held) >= _LONG
-
-    def add(self, parked: Parked) -> None:
-        """Add a request to the line of its slot."""
+    def add(self, parked: Parked) -> int:
+        """Add a request to the line of its slot, and return how many that has."""
         line = self.of_slots.get(parked.slot)
         if line is None:
             line = self.of_slots[parked.slot] = _Line(parked.slot)
         heap = line.waiting if parked.gate is None else line.held
-        heapq.heappush(heap, (-parked.priority, parked.number, parked))
+        heapq.heappush(heap, (-parked.request.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
+        return len(line.waiting) + len(line.held)
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
-            if entry is line.entry and (parked := self._first_of(line, self._seconds(line.slot))):
+            if entry is line.entry and (parked := self._first_of(line, self._slots.seconds(line.slot))):
                 return parked
             heapq.heappop(self._sendable)
             if entry is line.entry:
                 self._look_at(line)
         return None
 
-    def take(self, parked: Parked) -> None:
-        """Remove the request that `first` has returned. It is on its way to its slot."""
-        self.expect(parked.request, parked.slot)
-        self.remove(parked)
-
     def expect(self, request: Request, slot: Any | None) -> None:
-        """Count a request that is on its way to its slot."""
+        """Let a slot have a request that is on its way to it."""
         if slot is not None:
-            self._coming[request] = slot, monotonic() + _ON_THE_WAY
-            self._coming_to[slot] += 1
+            slot.active.add(request)
+            self._coming[request] = slot
             if self._stop_waiting is None:
                 self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
@@ -205,15 +191,26 @@ class Lines:
             del self.of_slots[parked.slot]
             self._reset(line)
 
-    def moved(self, request: Request, slot: Any | None) -> None:
-        """Look again at the slot of a request that has reached it, or has left the downloader."""
-        self._has_come(request)
-        self._look_again(slot)
-
     def may_reach(self, request: Request, slot: Any | None) -> bool:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
-        self._has_come(request)
-        return not self._slots.has_delay(slot) or self.can_send(slot)
+        if not self._slots.has_delay(slot):
+            return True
+        self._no_longer_comes(request)
+        return self._slots.seconds(slot) == 0
+
+    def has_reached(self, request: Request, slot: Any | None) -> None:
+        """Look again at the slot to which a request was on its way, if it has reached another one."""
+        if self._coming.get(request) is slot:
+            self._coming.pop(request, None)
+        else:
+            self._no_longer_comes(request)
+
+    def has_left(self, request: Request, slot: Any | None) -> None:
+        """Look again at the slot of a request that has left the downloader."""
+        if request in self._coming:
+            self._no_longer_comes(request)
+        if self.of_slots:
+            self._look_again(slot)
 
     def look_soon(self, slot: Any | None) -> None:
         """Look at a slot again that sends a request, or has received a response, if that may matter."""
@@ -232,25 +229,20 @@ class Lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
 
-    def _has_come(self, request: Request) -> None:
-        before, _ = self._coming.pop(request, (None, 0))
-        if before is not None:
-            self._coming_to[before] -= 1
-            if not self._coming_to[before]:
-                del self._coming_to[before]
-            self._look_again(before)
+    def _no_longer_comes(self, request: Request) -> None:
+        """Take a request from the slot that it was on its way to, if any."""
+        slot = self._coming.pop(request, None)
+        if slot is not None:
+            slot.active.discard(request)
+            self._look_again(slot)
 
     def _forget_late(self) -> None:
-        """No longer count requests that are late, and look again when the next one will be."""
-        self._stop_waiting = None
-        while self._coming:
-            request, (_, late_at) = next(iter(self._coming.items()))  # it has gone on before the others
-            seconds = late_at - monotonic()
-            if seconds > 0:
-                self._stop_waiting = compat.call_later(seconds, self._forget_late)
-                return
-            self._has_come(request)
-            self._wake()
+        """No longer count requests that are late."""
+        for request in self._seen:
+            self._no_longer_comes(request)
+        self._seen = list(self._coming)
+        self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
+        self._wake()
 
     def _look_again(self, slot: Any | None) -> None:
         line = self.of_slots.get(slot)
@@ -259,12 +251,12 @@ class Lines:
 
     def _look_at(self, line: _Line) -> None:
         """Find out when a request of a line may go on."""
-        seconds = self._seconds(line.slot)
+        seconds = self._slots.seconds(line.slot)
         parked = self._first_of(line, seconds)
         self._reset(line)
         if parked is not None:
             self._turn += 1
-            line.entry = -parked.priority, self._turn, line
+            line.entry = -parked.request.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
         elif seconds:
             line.stop_timer = compat.call_later(seconds, partial(self._ring, line))
@@ -281,9 +273,6 @@ class Lines:
             line.stop_timer()
             line.stop_timer = None
 
-    def _seconds(self, slot: Any | None) -> float | None:
-        return self._slots.seconds(slot, self._coming_to.get(slot, 0))
-
     def _first_of(self, line: _Line, seconds: float | None) -> Parked | None:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
         if seconds != 0:
@@ -294,7 +283,9 @@ class Lines:
 
     def _repeats(self, line: _Line) -> bool:
         """Return whether the first that waits in a line repeats one that is under way."""
-        return bool(line.waiting) and self._is_repeated(line.waiting[0][2].request, line.slot)
+        if self._is_repeated is None or not line.waiting:
+            return False
+        return self._is_repeated(line.waiting[0][2].request, line.slot)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it.
@@ -302,6 +293,8 @@ class Lines:
         Not if its URL is under way: whatever answers it then may answer this one, too.
         """
         slot: Any = line.slot
-        if not line.waiting or slot in self._coming_to or not self._slots.has_delay(slot) or slot.queue:
+        if not line.waiting or slot.queue or not self._slots.has_delay(slot):
             return False
+        if self._slots.under_way(slot) > len(slot.transferring):
+            return False  # another is on its way
         return len(line.held) < self._most_held and not self._repeats(line)

@@ -6,20 +6,16 @@ A request has one owner at a time: the user's scheduler, `Parking`, or the engin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_norobots.exceptions import RobotsUnreachable
-
 if TYPE_CHECKING:
     from scrapy import Request
     from twisted.internet.defer import Deferred
 
-    from scrapy_norobots.events import Events
     from scrapy_norobots.question import Question
     from scrapy_norobots.rules.access import Access
 
@@ -34,9 +30,6 @@ class State(Enum):
     SENT = "is in the engine"
     GIVEN_BACK = "was returned by the middleware, and is on its way back to the scheduler"
 
-
-# How many requests that are sent are remembered if the downloader does not say when they leave.
-_REMEMBERED = 10_000
 
 # What ends each state, by the state that follows.
 STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
@@ -91,73 +84,7 @@ class Parked:
     access: Access | None = None
     error: Exception | None = None
 
-    @property
-    def priority(self) -> int:
-        """The priority of the request."""
-        priority: int = self.request.priority
-        return priority
-
     def move(self, to: State) -> None:
         """Change the state, as `STATES` says."""
         assert to in STATES[self.state], f"{self.request} moves from {self.state} to {to}"
         self.state = to
-
-
-class SentRequests:
-    """The records of the requests from the scheduler that the engine has.
-
-    A record ends when its request leaves the downloader, or is given back and comes to the scheduler.
-    `do_leave` is true if the downloader says when a request leaves. Else only the last ones are remembered.
-    """
-
-    def __init__(self, events: Events, *, do_leave: bool) -> None:
-        self._sent: dict[Request, Parked] = {}
-        self.get, self.pop = self._sent.get, self._sent.pop
-        self._most = math.inf if do_leave else _REMEMBERED
-        self._wait = events.wait
-        events.dropped.connect(self._dropped)
-
-    def add(self, sent: Parked) -> None:
-        """Add a request that goes to the engine."""
-        self._sent[sent.request] = sent
-        if len(self._sent) > self._most:
-            del self._sent[next(iter(self._sent))]
-
-    def has_url(self, request: Request, slot: Any) -> bool:
-        """Return whether the URL of a request is under way in a slot."""
-        return any(
-            sent.slot is slot and sent.state is not State.GIVEN_BACK and sent.request.url == request.url
-            for sent in self._sent.values()
-        )
-
-    def is_given_back(self, request: Request) -> bool:
-        """Return whether the middleware has given a request back, so that it must not be sent."""
-        sent = self.get(request)
-        return sent is not None and sent.state is State.GIVEN_BACK
-
-    def access_of(self, request: Request) -> Access | None:
-        """Return the access by which a request is judged that has waited for it, also if it has expired.
-
-        Raises what a bug has raised about the request while it waited.
-        """
-        sent = self.get(request)
-        if sent is None:
-            return None
-        if sent.error is not None:
-            raise sent.error
-        return sent.access
-
-    def leave(self, request: Request) -> Parked | None:
-        """Return the record of a request that has left the downloader, and end it unless it comes back."""
-        sent = self.get(request)
-        if sent is not None and sent.state is not State.GIVEN_BACK:
-            del self._sent[request]
-            if sent.is_given_up:  # but it was not dropped
-                self._wait.send(request, "came_back")
-        return sent
-
-    def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:
-        sent = self.get(request)
-        if sent is not None and sent.is_given_up and isinstance(error, RobotsUnreachable):
-            sent.is_given_up = False
-            self._wait.send(request, "given_up")

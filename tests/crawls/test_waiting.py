@@ -30,7 +30,7 @@ SLOW_PAGES, HEALTHY_PAGES = 20, 20
 
 
 def crawl_beside_a_slow_host(
-    mode: str = MODES[0], forbidden: int = 0, most_waiting: int = 0, **settings: Any
+    mode: str = MODES[0], forbidden: int = 0, **settings: Any
 ) -> tuple[Crawl, list[str]]:
     """Crawl a host whose robots.txt comes only when all pages of a healthy one have, and that one.
 
@@ -62,7 +62,7 @@ def crawl_beside_a_slow_host(
                 **settings,
             },
             spider="scheduling.Watching",
-            arguments={"then": urls, "most_waiting": most_waiting},
+            arguments={"then": urls},
         )
         assert len(site.robots_hits()) == len(slow_site.robots_hits()) == 1
     assert healthy_done.is_set()
@@ -115,19 +115,14 @@ def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
     assert waited == [True]
 
 
-@pytest.mark.parametrize("is_job", [False, True], ids=["in memory", "on disk"])
-def test_more_requests_of_a_slow_host_than_can_wait_do_not_stall_others(tmp_path: Path, is_job: bool) -> None:
-    """Those beyond the share of a site wait in a queue of their own, and keep their order."""
-    on_disk = {"JOBDIR": str(tmp_path), "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
-    settings = {**IN_ORDER, **(on_disk if is_job else {})}
-    seen, log = crawl_beside_a_slow_host(forbidden=500, most_waiting=300, **settings)
+def test_many_requests_of_a_slow_host_do_not_stall_others_and_keep_their_order(mode: str) -> None:
+    seen, log = crawl_beside_a_slow_host(mode, forbidden=1_200, **IN_ORDER)
     assert log == ["healthy"] * HEALTHY_PAGES + ["slow"] * SLOW_PAGES
-    assert 50 < seen.notes["most parked"] <= 150
+    assert seen.notes["most parked"] >= 1_200
     assert seen.notes["most active"] <= 4 + 2  # two downloads of robots.txt take no place
-    assert (tmp_path / "norobots.aside").exists() == is_job
     # The spider gives the requests one of three priorities.
     dropped = [int(drop.url.rpartition("/")[2]) for drop in seen.drops]
-    assert dropped == sorted(range(500), key=lambda number: (-(number % 3), number))
+    assert dropped == sorted(range(1_200), key=lambda number: (-(number % 3), number))
 
 
 def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path: Path) -> None:
@@ -144,7 +139,6 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
         finally:
             is_over.set()
         assert first.stats["finish_reason"] == "closespider_timeout"
-        assert (tmp_path / "norobots.aside").exists()
         second = crawl("data:,", settings=settings)
     assert len({drop.url for drop in second.drops}) == len(second.drops) == 500
 

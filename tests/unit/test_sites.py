@@ -105,4 +105,4 @@ async def test_a_load_that_fails_lets_the_next_one_run() -> None:
                 raise ZeroDivisionError
     await asyncio.wait_for(crawl.load(slot, is_retry=True), 30)
     await asyncio.sleep(0.05)
-    assert not crawl.limits._by_slot  # nothing is kept of a slot whose files are loaded
+    assert not crawl.limits.by_slot  # nothing is kept of a slot whose files are loaded

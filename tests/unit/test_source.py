@@ -13,13 +13,10 @@ from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.test import get_crawler
 
-from scrapy_norobots.standard import Origin
 from scrapy_norobots.waiting.source import FILTERED, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-TOWN = Origin("http", "town.example", 80)
 
 
 class DerivedScheduler(Scheduler):
@@ -86,18 +83,18 @@ def test_requests_that_go_back_come_in_the_same_order_again(
                 source.add(request)
         before = [request.url for request in expected.take_all()]
         parked = list(islice(iter(opened.source.take, None), taken))
-        opened.source.give_back(list(opened.source.in_order(parked)))
+        opened.source.give_back(opened.source.in_order(parked))
         assert len(before) == 8
         assert [request.url for request in opened.take_all()] == before
 
 
-def test_a_scheduler_of_another_kind_keeps_the_order_has_no_stats_and_nothing_is_put_aside() -> None:
+def test_a_scheduler_of_another_kind_keeps_the_order_and_has_no_stats() -> None:
     opened = Opened()
     other = MagicMock(spec=["enqueue_request", "next_request"])
     source = Source(opened.crawler, other)
     first, second = requests(2)
-    assert not source.put_aside(TOWN, None, first)  # it may share its queue with other processes
-    source.give_back(list(source.in_order([first, second])))
+    assert not source.is_scrapys  # it may share its queue with other processes
+    source.give_back(source.in_order([first, second]))
     assert [call.args for call in other.enqueue_request.call_args_list] == [(first,), (second,)]
     assert opened.stats() == {}
 
@@ -126,30 +123,6 @@ def test_the_duplicate_filter_lets_requests_go_back(dont_filter: bool) -> None:
     # Filters apply to the requests that are derived from it, such as redirects, as before.
     assert again.dont_filter is dont_filter
     assert FILTERED not in again.meta
-
-
-# Requests that are put aside
-
-
-def test_a_request_that_cannot_be_written_is_not_put_aside(tmp_path: Path) -> None:
-    with Opened(JOBDIR=str(tmp_path)) as opened:
-        first, second, third = requests(3)
-        assert not opened.source.put_aside(TOWN, None, second.replace(callback=lambda _: None))
-        assert opened.source.put_aside(TOWN, None, first)
-        assert not opened.source.put_aside(TOWN, None, second.replace(callback=lambda _: None))
-        assert opened.source.put_aside(TOWN, None, third)
-        assert [one.url for one in opened.source.in_order([])] == [first.url, third.url]
-        assert not len(opened.source)
-
-
-def test_what_a_killed_process_has_left_is_not_mixed_with_new_requests(tmp_path: Path) -> None:
-    [request] = requests(1)
-    folder = tmp_path / "norobots.aside" / "1" / "0"
-    folder.mkdir(parents=True)
-    (folder / "q00000").write_bytes(b"the start of a request")
-    with Opened(JOBDIR=str(tmp_path)) as opened:
-        assert opened.source.put_aside(TOWN, None, request)
-        assert [one.url for one in opened.source.in_order([])] == [request.url]
 
 
 # What is known of its content
