@@ -24,7 +24,12 @@ ROOT = DOCS.parent
 PACKAGE = metadata("scrapy-norobots")
 REPOSITORY = dict(url.split(", ") for url in PACKAGE.get_all("Project-URL", []))["Source"]
 INCLUDED = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
-SEARCHED = {"download-failures": ("wait", "timeout"), "usage": ("noindex", "nofollow", "Content-Signal")}
+SEARCHED = {
+    "crawl-delay": ("crawl delay",),
+    "download-failures": ("wait", "timeout", "Retry-After"),
+    "settings": ("disable",),
+    "usage": ("noindex", "nofollow", "Content-Signal"),
+}
 
 project = PACKAGE["Name"]
 version = release = PACKAGE["Version"]
