@@ -50,6 +50,8 @@ default_role = "py:obj"
 highlight_language = "none"
 
 html_theme = "furo"
+# The theme's own style underlines the names of modules, as if they were links.
+pygments_dark_style = "a11y-high-contrast-dark"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]
