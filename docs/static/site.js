@@ -26,7 +26,9 @@ function keepOptionsTogether() {
 function indentWrappedLines() {
   for (const pre of document.querySelectorAll("article .highlight:not(.highlight-text *) pre")) {
     const lines = pre.innerHTML.replace(/\n$/, "").split("\n");
-    pre.innerHTML = lines.map((line) => `<span class="line">${line}\n</span>`).join("");
+    // No line is broken between the spaces that it begins with and a long word.
+    const kept = lines.map((line) => line.replace(/^ +/, '<span class="start">$&</span>'));
+    pre.innerHTML = kept.map((line) => `<span class="line">${line}\n</span>`).join("");
     for (const line of pre.children) {
       line.style.setProperty("--indent", `${Math.min(line.textContent.search(/\S|$/), 12) + 4}ch`);
     }
