@@ -24,7 +24,12 @@ ROOT = DOCS.parent
 PACKAGE = metadata("scrapy-norobots")
 REPOSITORY = dict(url.split(", ") for url in PACKAGE.get_all("Project-URL", []))["Source"]
 INCLUDED = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
-SEARCHED = {"download-failures": ("wait", "timeout"), "usage": ("noindex", "nofollow", "Content-Signal")}
+SEARCHED = {
+    "crawl-delay": ("crawl delay",),
+    "download-failures": ("wait", "timeout", "Retry-After"),
+    "settings": ("disable",),
+    "usage": ("noindex", "nofollow", "Content-Signal"),
+}
 
 project = PACKAGE["Name"]
 version = release = PACKAGE["Version"]
@@ -45,6 +50,8 @@ default_role = "py:obj"
 highlight_language = "none"
 
 html_theme = "furo"
+# The theme's own style underlines the names of modules, as if they were links.
+pygments_dark_style = "a11y-high-contrast-dark"
 html_title = project
 html_static_path = ["static"]
 html_css_files = ["site.css"]

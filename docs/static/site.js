@@ -1,10 +1,23 @@
 "use strict";
 
-// Short code in a line of text is not broken, nor is a name, such as that of a stat.
+// Short code in a line of text is not broken, nor is a name, such as that of a stat. A long name is broken only
+// after a slash or a dot.
 function keepShortCodeTogether() {
-  for (const code of document.querySelectorAll("article :is(p, li, td, dd) > code, article td a code")) {
-    const { length } = code.textContent;
-    code.classList.toggle("short", length <= 34 || (length <= 44 && /^[\w/<>]+$/.test(code.textContent)));
+  for (const code of document.querySelectorAll("article :is(p, li, td, dd) code")) {
+    const text = code.textContent;
+    const isName = /^[\w/<>.]+$/.test(text);
+    const isShort = text.length <= (isName ? 44 : 40);
+    code.classList.toggle("short", isShort);
+    if (isName && !isShort) {
+      code.replaceChildren(...text.split(/(?<=[/.])/).flatMap((part) => [part, document.createElement("wbr")]));
+    }
+  }
+}
+
+// Browsers may break a line after a hyphen, and so in an option such as --json.
+function keepOptionsTogether() {
+  for (const code of document.querySelectorAll("article pre, article :is(p, li, td, dd) code")) {
+    code.innerHTML = code.innerHTML.replace(/(?<![\w-])--[a-z-]+/g, '<span class="short">$&</span>');
   }
 }
 
@@ -13,7 +26,9 @@ function keepShortCodeTogether() {
 function indentWrappedLines() {
   for (const pre of document.querySelectorAll("article .highlight:not(.highlight-text *) pre")) {
     const lines = pre.innerHTML.replace(/\n$/, "").split("\n");
-    pre.innerHTML = lines.map((line) => `<span class="line">${line}\n</span>`).join("");
+    // No line is broken between the spaces that it begins with and a long word.
+    const kept = lines.map((line) => line.replace(/^ +/, '<span class="start">$&</span>'));
+    pre.innerHTML = kept.map((line) => `<span class="line">${line}\n</span>`).join("");
     for (const line of pre.children) {
       line.style.setProperty("--indent", `${Math.min(line.textContent.search(/\S|$/), 12) + 4}ch`);
     }
@@ -40,6 +55,7 @@ function stackTables() {
 
 addEventListener("DOMContentLoaded", () => {
   keepShortCodeTogether();
+  keepOptionsTogether();
   indentWrappedLines();
   stackTables();
 });

@@ -141,7 +141,7 @@ def findings() -> list[str]:
         "".join(
             f"| `{name}` | {kind.severity.value}, {kind.clause} | {kind.meaning} |\n"
             for name, kind in {**KINDS, listing.MISPLACED: misplaced}.items()
-        )
+        ).replace("*", r"\*")  # two stars would be an emphasis
     ]
 
 

@@ -44,6 +44,20 @@ return [...document.querySelectorAll("article pre, article .table-wrapper")]
     .filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.textContent.slice(0, 80))
 """
 
+BROKEN = """
+const broken = [...document.querySelectorAll("article .short")].filter(one => one.getClientRects().length > 1)
+const texts = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT)
+const range = document.createRange()
+while (texts.nextNode()) {
+  for (const option of texts.currentNode.data.matchAll(/--[a-z-]+/g)) {
+    range.setStart(texts.currentNode, option.index)
+    range.setEnd(texts.currentNode, option.index + option[0].length)
+    if (range.getClientRects().length > 1) broken.push(range.startContainer)
+  }
+}
+return broken.map(one => one.textContent)
+"""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -66,7 +80,15 @@ def test_the_search_finds_what_users_type(
 
 
 @pytest.mark.parametrize(
-    ("word", "page"), [("403", "download-failures"), ("wait", "download-failures"), ("noindex", "usage")]
+    ("word", "page"),
+    [
+        ("403", "download-failures"),
+        ("wait", "download-failures"),
+        ("Retry-After", "download-failures"),
+        ("noindex", "usage"),
+        ("crawl+delay", "crawl-delay"),
+        ("disable", "settings"),
+    ],
 )
 def test_the_search_finds_the_page_about_a_word_first(
     word: str, page: str, site: Path, browser: webdriver.Chrome
@@ -85,11 +107,18 @@ def test_nothing_on_a_page_must_be_scrolled_sideways(site: Path, browser: webdri
     wide = {}
     for page in PAGES:
         browser.get((site / f"{page}.html").as_uri())
-        for width in (1400, 390):
+        for width in (1400, 390, 320):
             resize(browser, width)
             if found := browser.execute_script(TOO_WIDE):
                 wide[page, width] = found
     assert wide == {}
+
+
+def test_neither_short_code_nor_an_option_is_broken(site: Path, browser: webdriver.Chrome) -> None:
+    resize(browser, 390)
+    for page in PAGES:
+        browser.get((site / f"{page}.html").as_uri())
+        assert browser.execute_script(BROKEN) == [], page
 
 
 def test_a_wrapped_line_of_code_is_indented_and_copied_as_it_is(
