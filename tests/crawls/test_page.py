@@ -405,7 +405,10 @@ def test_axe_finds_no_serious_problem(
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-    check = "axe.run().then(arguments[0], error => arguments[0]({violations: [String(error)]}))"
+    check = (  # of what passes, axe describes only the first element of each rule, which saves a third of the time
+        "axe.run({resultTypes: ['violations']})"
+        ".then(arguments[0], error => arguments[0]({violations: [String(error)]}))"
+    )
     for shown, part in ((report, ""), (report, f"#file={report.sites['village']}"), (long_list, "")):
         shown.open(browser, part, width)
         browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true })")

@@ -218,7 +218,7 @@ def preload() -> None:
     for value in vars(default_settings).values():
         for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
             # In older versions of Twisted, these two import the reactor.
-            if isinstance(path, str) and re.match(r"scrapy\.(?!.*\.(ftp|telnet)\.)", path):
+            if isinstance(path, str) and re.match(r"scrapy\.", path):
                 import_module(path.rpartition(".")[0])
     with warnings.catch_warnings():
         if hasattr(ExecutionEngine, "download_async"):  # older versions log deprecation warnings of their own
