@@ -37,7 +37,7 @@ for (const box of range.getClientRects()) {
 getSelection().selectAllChildren(pre)
 return [[...lines.values()].map(Math.round), getSelection().toString()]
 """
-# The widest drawing is the only code that is scrolled sideways, and only on a narrow screen. The page arranges
+# The widest drawing is the only code that is scrolled sideways, and only on a narrow screen. The page stacks
 # its tables before the first frame of a new size.
 TOO_WIDE = """
 requestAnimationFrame(() => arguments[0](
@@ -89,7 +89,7 @@ def test_nothing_on_a_page_must_be_scrolled_sideways(site: Path, browser: webdri
     widths = [1400, 390]
     for page in PAGES:
         browser.get((site / f"{page}.html").as_uri())
-        widths.reverse()  # a page begins with the width that the last one ended with, so it is drawn twice only
+        widths.reverse()  # a page begins with the last width, so it is drawn only twice
         for width in widths:
             resize(browser, width)
             if found := browser.execute_async_script(TOO_WIDE):
