@@ -23,7 +23,7 @@ from tests.helpers.running.redisserver import RedisCluster, RedisSentinel, Redis
 from tests.helpers.sites.certificate import make_certificate
 
 # The time of an example depends on the load of the machine.
-for profile, examples in {"long": 10_000, "tests": 50}.items():
+for profile, examples in {"long": 10_000, "tests": 30}.items():
     settings.register_profile(
         profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )

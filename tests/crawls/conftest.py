@@ -20,18 +20,22 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 
 @pytest.fixture
-def redis_server(redis_server: RedisServer) -> RedisServer:
-    """A Redis server for one test; skipped where crawls cannot use Redis."""
-    if MODES[0] == "select":
+def _asyncio(request: pytest.FixtureRequest) -> None:
+    """Skip a test of crawls that cannot use Redis."""
+    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if parameters.get("mode", MODES[0]) == "select":
         pytest.skip("Redis needs asyncio")
+
+
+@pytest.fixture
+def redis_server(_asyncio: None, redis_server: RedisServer) -> RedisServer:
+    """A Redis server for one test; skipped where crawls cannot use Redis."""
     return redis_server
 
 
 @pytest.fixture
-def redis_sentinel(redis_sentinel: RedisSentinel) -> RedisSentinel:
+def redis_sentinel(_asyncio: None, redis_sentinel: RedisSentinel) -> RedisSentinel:
     """The same with a replica and a Sentinel."""
-    if MODES[0] == "select":
-        pytest.skip("Redis needs asyncio")
     return redis_sentinel
 
 

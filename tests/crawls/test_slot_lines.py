@@ -118,7 +118,7 @@ def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Pa
         crawl(*urls, settings=settings)
         site.hits.clear()
         # With one delay, the crawl would be closed before it has a page.
-        delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40}
+        delayed = {"DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 40}
         seen = crawl(*urls, settings={**settings, **delayed})
     assert seen.stats["finish_reason"] == "finished"
     assert sorted(seen.pages) == sorted(urls)
@@ -127,7 +127,7 @@ def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Pa
 
 def test_pages_that_a_middleware_answers_wait_for_no_delay(mode: str) -> None:
     # With one delay, the crawl would be closed before it has a page.
-    settings = {**ADDON, "DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 40, "PAUSE": 0.05}
+    settings = {**ADDON, "DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 40, "PAUSE": 0.05}
     middlewares = {"tests.helpers.components.middlewares.AnswersLate": 560}
     with Site(RULES) as site:
         urls = [f"{site.url}/{number}" for number in range(10)]
@@ -148,7 +148,7 @@ def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
         first = [f"{site.url}/first/{number}" for number in range(lacking)]
         # With one delay, the crawl would be closed before it has a page.
         # The download of robots.txt counts as a page, too.
-        delayed = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_PAGECOUNT": 11, "CLOSESPIDER_TIMEOUT": 40}
+        delayed = {"DOWNLOAD_DELAY": 90, "CLOSESPIDER_PAGECOUNT": 11, "CLOSESPIDER_TIMEOUT": 40}
         seen = crawl(*first, *cached, settings={**settings, **delayed})
     assert seen.stats["finish_reason"] == "closespider_pagecount"
     assert seen.stats["httpcache/hit"] == 10
@@ -181,7 +181,7 @@ def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
         crawl(*cached, settings=settings)
         site.hits.clear()
         settings["JOBDIR"] = str(tmp_path / "job")
-        slow = {"DOWNLOAD_DELAY": 1000, "CLOSESPIDER_TIMEOUT": 6}
+        slow = {"DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 6}
         lacking = [f"{host}/{number}" for host in others for number in range(3)]
         first = crawl(
             *({"url": url, "priority": 1} for url in lacking), *cached, settings={**settings, **slow}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -121,8 +122,9 @@ def test_no_more_files_are_listed_than_allowed() -> None:
     "line", [b"Disallow: /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", b"<<<<>>>>&&&&\n", b"\xff\xfe\n", b"\n"]
 )
 def test_all_files_together_have_a_bounded_size_in_the_page(line: bytes) -> None:
-    body = b"User-agent: *\n" + line * (200_000 // len(line))
-    made = list_files((access(body, origin(number)) for number in range(30)), "FooBot", {})
+    same = access(b"User-agent: *\n" + line * (200_000 // len(line)))
+    many = (replace(same, snapshot=replace(same.snapshot, origin=origin(number))) for number in range(30))
+    made = list_files(many, "FooBot", {})
     assert made
     assert len(_json_block(made)) <= listing.TEXT_MAX + 1_000
     assert all(len(one["lines"]) <= listing._LINES_MAX for one in made)

@@ -16,11 +16,14 @@ server. Each process of the tests has a server of its own, with another hash see
 from __future__ import annotations
 
 import atexit
+import codecs
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 import runpy
 import select
@@ -36,6 +39,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -205,36 +209,53 @@ _server = cache(_Connection)
 
 
 def preload() -> None:
-    """Import Scrapy, the modules of its default components, this package, and the tests' spiders."""
+    """Import what crawls and commands import, so that no fork has to."""
     import warnings
-    from importlib import import_module
-    from pkgutil import walk_packages
 
-    import scrapy.crawler  # noqa: F401
     from scrapy.core.engine import ExecutionEngine
     from scrapy.exceptions import ScrapyDeprecationWarning
-    from scrapy.settings import default_settings
 
-    for value in vars(default_settings).values():
-        for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
-            # In older versions of Twisted, these two import the reactor.
-            if isinstance(path, str) and re.match(r"scrapy\.(?!.*\.(ftp|telnet)\.)", path):
-                import_module(path.rpartition(".")[0])
+    _import_scrapy()
     with warnings.catch_warnings():
         if hasattr(ExecutionEngine, "download_async"):  # older versions log deprecation warnings of their own
             warnings.simplefilter("error", ScrapyDeprecationWarning)
         import scrapy_norobots
 
-        for module in walk_packages(scrapy_norobots.__path__, "scrapy_norobots."):
-            with contextlib.suppress(ImportError):  # an optional dependency
-                import_module(module.name)
+        with contextlib.suppress(ImportError):
+            import http_sf  # noqa: F401  # which this package imports later
+        _import_all(scrapy_norobots)
         from tests.helpers import spiders
 
-        for module in walk_packages(spiders.__path__, "tests.helpers.spiders."):
-            if module.name != "tests.helpers.spiders.fleet":  # it imports scrapy-redis
-                import_module(module.name)
+        _import_all(spiders, without="tests.helpers.spiders.fleet")  # it imports scrapy-redis
+    for encoding in ("charmap", "cp1252"):  # of pages that name none
+        codecs.lookup(encoding)
     assert "twisted.internet.reactor" not in sys.modules
     assert threading.active_count() == 1
+
+
+def _import_scrapy() -> None:
+    """Import Scrapy with the modules of its commands and default components."""
+    import scrapy.cmdline
+    import scrapy.commands
+    from scrapy.settings import default_settings
+
+    can_do_without_reactor = hasattr(default_settings, "TWISTED_REACTOR_ENABLED")
+    # In older versions, some modules import the reactor.
+    wanted = re.compile(r"scrapy\." if can_do_without_reactor else r"scrapy\.(?!.*\.(ftp|telnet)\.)")
+    for value in vars(default_settings).values():
+        for path in [*value, *value.values()] if isinstance(value, dict) else [value]:
+            if isinstance(path, str) and wanted.match(path):
+                importlib.import_module(path.rpartition(".")[0])
+    if can_do_without_reactor:
+        _import_all(scrapy.commands)
+
+
+def _import_all(package: ModuleType, without: str = "") -> None:
+    """Import the modules of a package whose dependencies are installed."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name != without:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
 
 
 @dataclass
