@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Sequence
+from io import IncrementalNewlineDecoder
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -98,9 +99,7 @@ def to_lines(text: str) -> list[str]:
 
 def with_line_feeds(text: str) -> str:
     """Replace the line endings CR LF and CR by LF; no other character ends a line (F2)."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text
+    return IncrementalNewlineDecoder(None, translate=True).decode(text, final=True)
 
 
 class Sections(NamedTuple):

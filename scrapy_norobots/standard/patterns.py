@@ -57,11 +57,13 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
         paths = [value for value in values if value not in odd]
         paths += [pattern.path for pattern in patterns if pattern.origin is None]
         whole_urls = [pattern for pattern in patterns if pattern.origin is not None]
+    if "*" not in joined and "$" not in joined:
+        return paths, [], whole_urls
+    plain: list[str] = []
     special: list[str] = []
-    if "*" in joined or "$" in joined:
-        special = [path for path in paths if "*" in path or path[-1] == "$"]
-        paths = [path for path in paths if "*" not in path and path[-1] != "$"]
-    return paths, special, whole_urls
+    for path in paths:
+        (special if "*" in path or path[-1] == "$" else plain).append(path)
+    return plain, special, whole_urls
 
 
 class PatternSet:
@@ -107,9 +109,8 @@ class PatternSet:
 
         robots.txt itself may always be fetched (2.2.2), so no rule matches it.
         """
-        if (self._is_plain and "%" not in target and "/." not in target) or (
-            not self._whole_urls and _has_one_form(target)
-        ):
+        is_plain = self._is_plain and "%" not in target and ("." not in target or "/." not in target)
+        if is_plain or (not self._whole_urls and _has_one_form(target)):
             prefixes = self._prefixes  # the usual case, as in `find` and `_starred`, but without calls
             place = bisect_right(prefixes, target)
             path = prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None

@@ -210,7 +210,7 @@ class RobotsTxt:
             rules = self._rules_of(robot)
         site, origin = self._site
         rest = url.removeprefix(site) if isinstance(url, str) else url
-        if rest == url or "#" in rest or "\t" in rest or "\n" in rest or "\r" in rest or rest[-1:] <= " ":
+        if rest == url or "#" in rest or "\t" in rest or "\n" in rest or "\r" in rest or url[-1] <= " ":
             last_origin = origin
             origin, target = split(url)
             if target is None:
