@@ -15,7 +15,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scrapy_norobots.standard.rules import find, prefix_of, without_longer
-from scrapy_norobots.standard.urls import Origin, has_normal_octets, is_normal, is_robots_txt, normal, octets
+from scrapy_norobots.standard.urls import (
+    Origin,
+    has_normal_octets,
+    has_one_form,
+    is_robots_txt,
+    normal,
+    octets,
+)
 
 # RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
 _NO_PATH = re.compile(r"[\x00-\x20\x7f]|%(?![0-9A-Fa-f]{2})")
@@ -110,7 +117,7 @@ class PatternSet:
         robots.txt itself may always be fetched (2.2.2), so no rule matches it.
         """
         is_plain = self._is_plain and "%" not in target and ("." not in target or "/." not in target)
-        if is_plain or (not self._whole_urls and _has_one_form(target)):
+        if is_plain or (not self._whole_urls and has_one_form(target)):
             prefixes = self._prefixes  # the usual case, as in `find` and `_starred`, but without calls
             place = bisect_right(prefixes, target)
             path = prefixes[place - 1] if place and target.startswith(prefixes[place - 1]) else None
@@ -275,16 +282,12 @@ def _octets(path: str) -> str:
     return "*".join(parts)
 
 
-def _has_one_form(target: str) -> bool:
-    return "*" not in target and "$" not in target and is_normal(target)
-
-
 def _forms_of(target: str) -> list[tuple[str, ...]]:
     """Return the forms in which a target is compared: as sent, and with dot segments resolved.
 
     The escapes of ``*`` and ``$`` in a rule stand for these characters (2.2.3), so each form has another one.
     """
-    if _has_one_form(target):
+    if has_one_form(target):
         return [(target,)]
     forms = dict.fromkeys((octets(target), normal(target)))
     return [tuple(dict.fromkeys((form, form.replace("*", "%2A").replace("$", "%24")))) for form in forms]

@@ -31,6 +31,7 @@ _WITHIN = str.maketrans("", "", "\t\r\n")
 # Characters that can be sent: ASCII without blanks and controls. Characters that RFC 3986 allows in a target.
 _SENT = re.compile(r"[\x21-\x7e]*")
 _ALLOWED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*")
+_ALLOWED_NOT_SPECIAL = re.compile(r"[A-Za-z0-9\-._~!&'()+,;=:@/?%]*")
 
 # Escapes that are not in normal form: with lower-case digits, or for an unreserved character.
 _ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
@@ -155,6 +156,15 @@ def has_normal_octets(target: str) -> bool:
     """Return whether a target has no characters or escapes that `octets` would change."""
     return _ALLOWED.fullmatch(target) is not None and (
         "%" not in target or _ODD_ESCAPE.search(target) is None
+    )
+
+
+def has_one_form(target: str) -> bool:
+    """Return whether a target is surely in normal form, and has no ``*`` and ``$``, as most have none."""
+    return (
+        _ALLOWED_NOT_SPECIAL.fullmatch(target) is not None
+        and "/." not in target
+        and ("%" not in target or _ODD_ESCAPE.search(target) is None)
     )
 
 
