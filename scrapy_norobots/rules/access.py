@@ -268,12 +268,15 @@ class Judge:
         proxies = frozenset({snapshot.proxy} if temporary and snapshot.proxy else ())
         if proxies and previous is not None:
             proxies |= previous.proxies
-        lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
+        if temporary:
+            lifetime = self.freshness.until_next_try(snapshot, len(proxies))
+        else:
+            lifetime = self.freshness.lifetime(snapshot)
         return Access(
             kind="open" if action == ALLOW else "closed",
             snapshot=replace(snapshot, body=b""),
             outcome=key,
-            lifetime=lifetime_of(snapshot),
+            lifetime=lifetime,
             temporary=temporary,
             proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",

@@ -31,6 +31,14 @@ def test_a_statement_of_the_site_is_not_temporary(status: int) -> None:
     assert not judge(replace(FOUND, status=status)).temporary
 
 
+def test_the_wait_is_doubled_when_each_of_several_proxies_has_failed() -> None:
+    access, waits = None, []
+    for proxy in ["one", "two", "three", "one", "two"]:
+        access = judge(replace(LOST, proxy=proxy), access)
+        waits.append(access.lifetime)
+    assert waits == [60, 60, 60, 120, 120]
+
+
 def test_a_closed_origin_names_the_failure_and_the_setting() -> None:
     access = judge(LOST)
     decision = access.decide("http://town.example/a", "FooBot/1.0")
