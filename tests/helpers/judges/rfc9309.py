@@ -70,8 +70,10 @@ def token(value: str) -> str:
         end += 1
     if end:
         return letters[:end].lower()
-    words = letters.replace("/", " ").split()
-    return words[0].lower() if words and not letters.startswith("/") else ""
+    word = letters
+    for end_of_word in f"/{BLANKS}":
+        word = word.partition(end_of_word)[0]
+    return word.lower()
 
 
 def product(header: str) -> str:
