@@ -103,11 +103,12 @@ class BodiesInFlight:
             raise StopDownload
         last, known = self._bodies[download]
         size = len(data) + (known if last is request else 0)
-        total = self._total + size - known
-        if size > self._bytes_max - total:
-            raise NoRoomError
         self._bodies[download] = request, size
-        self._total = total
+        self._total += size - known
+        if size > self._bytes_max - self._total:
+            self._bodies[download] = request, 0
+            self._total -= size
+            raise NoRoomError
 
 
 def decode(body: bytes, content_encoding: str, maxsize: int) -> bytes:
