@@ -238,7 +238,7 @@ class Judge:
         """Judge snapshots from a store, oldest first, as they were judged when they were new.
 
         The lifetime of the result is what remains at `now`, which is in seconds since the epoch; it is 0 or
-        negative if the access has expired. A snapshot from the future, of a wrong clock, is as old.
+        negative if the access has expired. A snapshot from the future is as old as one from the past.
         """
         access = None
         for snapshot in snapshots:

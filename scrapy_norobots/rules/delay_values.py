@@ -24,7 +24,7 @@ _ROBOTS_REMEMBERED = 64
 
 
 def largest(values: Iterable[object]) -> float | None:
-    """Return the largest valid one of any values that parsers returned, in seconds; None if there is none."""
+    """Return the largest valid delay in seconds; None if there is none. Parsers may return anything."""
     return max((found for found in map(_seconds, values) if found is not None), default=None)
 
 

@@ -259,7 +259,7 @@ def test_what_aiohttp_decodes_is_a_spelling_too() -> None:
     assert "/wow!" in spellings_of("/wow%21")
 
 
-# `OriginCache`: an access stays in memory until it expires, or until there is no room.
+# `OriginCache`: an access expires, or leaves if there is no room.
 
 
 def origin(number: int) -> Origin:
