@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from http.client import responses
 from io import BytesIO
 from typing import NamedTuple
@@ -112,8 +113,9 @@ def read_record(member: bytes, body_max: int) -> Stored:
         raise ValueError(f"it has more than {size_max:,} bytes; set NOROBOTS_MAXSIZE as in the crawl")
     if not data.startswith(b"WARC/"):  # warcio would unpack it once more, however large it is then
         raise ValueError("it is not a WARC record")
-    record = next(iter(ArchiveIterator(BytesIO(data))))
-    body, stated, http = record.raw_stream.read(), dict(record.rec_headers.headers), record.http_headers
+    with closing(iter(ArchiveIterator(BytesIO(data)))) as records:  # a circle that keeps the data
+        record = next(records)
+        body, stated, http = record.raw_stream.read(), dict(record.rec_headers.headers), record.http_headers
     digest, status = stated.get(fields.BODY_DIGEST), None if http is None else int(http.get_statuscode())
     if digest is None or record.rec_type != "response":
         return Stored(stated, status)
