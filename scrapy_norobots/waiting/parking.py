@@ -285,10 +285,7 @@ class Parking:
     def _pull(self, *, has_place: bool) -> Parked | None:
         """Return the first request of the source that need not wait; park those before it."""
         for _ in range(_AT_ONCE):
-            if not self._may_pull(has_place):
-                return None
-            request = self._source.take()
-            if request is None:
+            if not self._may_pull(has_place) or (request := self._source.take()) is None:
                 return None
             if request in self.sent or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
