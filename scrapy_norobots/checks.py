@@ -1,6 +1,6 @@
 """What is checked before a crawl begins: whether the plugin is wanted, and the project is set up for it.
 
-The answers are `NotConfigured`, a `ValueError`, or WARNINGs that say what to change.
+A check raises `NotConfigured` or a `ValueError`, or logs a WARNING that says what to change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Settings whose keys are components: classes or import paths.
-_PLACES = ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+_COMPONENT_SETTINGS = ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
 _SAFE_TO_IMPORT = ("scrapy_norobots.", "scrapy.")
 
 # A URL or an e-mail address.
@@ -126,7 +126,7 @@ def enabled_keys(settings: BaseSettings, name: str, cls: type) -> list[Any]:
 
 def check_place(settings: BaseSettings, cls: type, place: str) -> None:
     """Raise `ValueError` if `cls` is enabled in a component setting other than `place`."""
-    for name in _PLACES:
+    for name in _COMPONENT_SETTINGS:
         components = settings.getdict(name)
         for key in keys_of(cls, components):
             if name != place and components[key] is not None:

@@ -76,7 +76,7 @@ class RobotsScheduler(BaseScheduler):
         self._source = Source(crawler, scheduler)
         self._is_asking = False
         self._idle_until = 0.0
-        self._closed: Deferred[None] | None = None
+        self._closing: Deferred[None] | None = None
         self.parking: Parking | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -160,8 +160,8 @@ class RobotsScheduler(BaseScheduler):
         waiting = self.parking.clear() if self.parking is not None else []
         if not waiting:
             return self._call("close", reason)
-        self._closed = compat.spawn(self._give_back(waiting, reason))
-        return self._closed
+        self._closing = compat.spawn(self._give_back(waiting, reason))
+        return self._closing
 
     def _call(self, name: str, *args: object) -> Deferred[None] | None:
         """Call a method of the wrapped scheduler, if it has it."""
@@ -197,7 +197,7 @@ class RobotsScheduler(BaseScheduler):
         closing = [error for error in raised if isinstance(error, CloseSpider)]
         is_kept_open = any(isinstance(error, DontCloseSpider) for error in raised)
         if closing and not is_kept_open and self._is_idle():
-            self._closed = compat.close_spider(self._crawler, closing[0].reason)
+            self._closing = compat.close_spider(self._crawler, closing[0].reason)
 
     def _is_idle(self) -> bool:
         """Return whether the crawl is idle, except for requests that wait here, and not closing."""

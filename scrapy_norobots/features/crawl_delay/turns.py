@@ -1,6 +1,6 @@
-"""`Turn`: let all processes of a fleet together keep the `Crawl-delay` of a site.
+"""`Turn`: let all processes of a fleet together keep the `Crawl-delay` of a download slot.
 
-When a slot could send a request, the process takes a turn in Redis, and the request waits until the turn
+When a slot could send a request, the process takes a turn from `RedisStore`, and the request waits until that
 begins. If it is not sent soon enough after that, because the process is busy, the process takes another turn,
 and may be later then. If all turns of the near future are taken, the process asks again. While Redis fails or
 is slow, each process keeps the delay by itself.
@@ -79,11 +79,11 @@ class FleetTurns:
 
 
 class Turn:
-    """The turns of one slot for a site; `not_before` is the earliest time of the first, by `now`."""
+    """The turns of one slot in a fleet; `not_before` is the earliest time of the first, by `now`."""
 
-    def __init__(self, fleet: FleetTurns, site: str) -> None:
+    def __init__(self, fleet: FleetTurns, slot_name: str) -> None:
         self._fleet = fleet
-        self._site = site
+        self._slot_name = slot_name
         self.not_before = 0.0
         # The end is 0 while there is no turn. The window is a fraction of the delay.
         self._start = self._end = 0.0
@@ -94,7 +94,7 @@ class Turn:
         moment = now()
         if moment < self._fleet.off_until:
             return 0.0
-        if self._site not in self._fleet.taking:
+        if self._slot_name not in self._fleet.taking:
             if self._end and slot.lastseen >= self._start:  # it was used
                 self._end, self._window = 0.0, _WINDOW
             if moment < self._start:
@@ -103,7 +103,7 @@ class Turn:
                 return 0.0
             if self._end:  # it was missed
                 self._end, self._window = 0.0, _WINDOW_IF_SLOW
-            self._fleet.taking[self._site] = compat.spawn(self._take(crawl_delay_of(slot)))
+            self._fleet.taking[self._slot_name] = compat.spawn(self._take(crawl_delay_of(slot)))
         return min(max(self._fleet.round_trip, _LOOK_MIN), _LOOK_MAX)
 
     async def _take(self, delay: float) -> None:
@@ -114,7 +114,7 @@ class Turn:
         tolerance = window + _ON_THE_WAY * delay
         least = min(max(0.0, self.not_before - asked), delay)
         try:
-            taking = fleet.redis.take(self._site, delay, tolerance, least, _AHEAD * base)
+            taking = fleet.redis.take(self._slot_name, delay, tolerance, least, _AHEAD * base)
             wait = await compat.within(_TIMEOUT, taking)
         except Exception as exc:  # redis-py has many
             fleet.fail(exc)
@@ -125,5 +125,5 @@ class Turn:
                 self._start = answered + delay  # to ask again
             else:
                 self._start, self._end = answered + wait, asked + wait + window
-        fleet.taking.pop(self._site, None)
+        fleet.taking.pop(self._slot_name, None)
         compat.look_for_next_request(fleet.crawler)

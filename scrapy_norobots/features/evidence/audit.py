@@ -131,13 +131,13 @@ class _Run:
         self._settings: Settings | None = None
         self._is_closed = False
         self._accesses = OriginCache(memory_max=_PARSED_MAX)
-        self._answers = sqlite3.connect("", isolation_level=None)
+        self._database = sqlite3.connect("", isolation_level=None)
 
     def problems(self) -> Iterator[Problem]:
         lines, warc = self._name + fields.DECISIONS_SUFFIX, self._name + fields.WARC_SUFFIX
         try:
-            with closing(self._answers):
-                self._answers.executescript(_SCHEMA)
+            with closing(self._database):
+                self._database.executescript(_SCHEMA)
                 for number, line in enumerate(self._lines(), 1):
                     if problem := self._read_line(line, number):
                         yield Problem(f"{lines}: line {number}", problem)
@@ -233,14 +233,14 @@ class _Run:
         digest, status = stored.fields.get(fields.BODY_DIGEST), stored.status
         self._audit.answers += 1
         if stored.body is not None:
-            self._answers.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
+            self._database.execute("INSERT OR IGNORE INTO bodies VALUES (?, ?)", (digest, stored.body))
         # After a file that was not read, such as one that was cut off, an error follows.
         is_unread = digest is None and status is not None and 200 <= status < 300
         if not is_unread and stored.fields.get(fields.NOTE) != fields.REDIRECT:
             # A 304 renews a file. SQLite has no numbers as large as a status may be.
             number = 200 if stored.fields["WARC-Type"] == "revisit" else status
             row = origin, date, None if number is None else str(number), digest
-            self._answers.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
+            self._database.execute("REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
 
     def _close(self, line: bytes, facts: Mapping[str, Any]) -> None:
         self._is_closed, lost = True, int(facts["lost"])
@@ -291,7 +291,7 @@ class _Run:
     def _access(self, origin: Origin, when: str, verdict: str) -> Access:
         """Return what may be fetched by the answer of an origin and a time."""
         time = fields.time_of(when)
-        found = self._answers.execute(_FIND, (fields.uri_of(str(origin)), when)).fetchone()
+        found = self._database.execute(_FIND, (fields.uri_of(str(origin)), when)).fetchone()
         if found is None:
             raise MismatchError(f"{verdict}, but no answer for {origin} at {when} is stored")
         status = None if found[0] is None else int(found[0])
