@@ -2,10 +2,10 @@
 
 The add-on replaces Scrapy's own robots.txt middleware by `NoRobotsMiddleware`, at the same order; sets
 `ROBOTSTXT_OBEY` to True and `DOWNLOADER` to `RobotsDownloader`, unless the user has set them; puts
-`RobotsScheduler` around the user's `SCHEDULER`; and lists `RobotsMetaMiddleware`, which disables itself
-unless `NOROBOTS_META` is on: another add-on may still set it. The user's settings win: the order of a
-middleware, `None` for one of the plugin's middlewares, `ROBOTSTXT_OBEY = False`. To apply the add-on twice
-has the same effect as to apply it once.
+`RobotsScheduler` around the user's `SCHEDULER`; lists `RobotsMetaMiddleware`, which disables itself unless
+`NOROBOTS_META` is on: another add-on may still set it; and registers the defaults of the plugin's settings.
+The user's settings win: the order of a middleware, `None` for one of the plugin's middlewares,
+`ROBOTSTXT_OBEY = False`. To apply the add-on twice has the same effect as to apply it once.
 """
 
 from __future__ import annotations

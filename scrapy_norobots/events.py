@@ -1,7 +1,7 @@
 """The events of a crawl: what the core tells the features, and how they subscribe.
 
-An event is sent when the core has decided, and before it acts. An exception of a feature stops the request
-that the event is about, and is not hidden; it never lets a request pass. No feature changes a decision.
+An event about a decision is sent when the core has decided, and before it acts. An exception of a feature
+stops the request that the event is about, and is not hidden. No feature lets a forbidden request pass.
 """
 
 from __future__ import annotations

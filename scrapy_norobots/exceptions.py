@@ -1,7 +1,7 @@
 """Exceptions for dropped requests.
 
-Both are subclasses of Scrapy's `IgnoreRequest`, so existing code handles them like the exception of Scrapy's
-own middleware. An errback finds the reason in `decision`.
+`RobotsUnreachable` is a `RobotsForbidden`, and that is an `IgnoreRequest` of Scrapy. So existing code handles
+both like the exception of Scrapy's own middleware. An errback finds the reason in `decision`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Decide whether forbidden requests can be dropped when they are scheduled, before they are in a queue.
+"""`EarlyDrops`: drop forbidden requests when they are scheduled, before they are in a queue.
 
-This must make no difference to the crawl, and must drop nothing that would be allowed later. So no other
-component may change a request on its way to the middleware, and only Scrapy's own may see what that raises.
+This must make no difference to the crawl, and drop nothing that would be allowed later. So no errback and no
+component but Scrapy's own may see what is raised, and none may change a request before the middleware has it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`RobotsMetaMiddleware`: obey the robots META tags and ``X-Robots-Tag`` headers of pages.
+"""`RobotsMetaMiddleware`: a spider middleware that obeys robots META tags and ``X-Robots-Tag`` headers.
 
 The tags and headers (M1 to M4) are read before the callback of a page runs, and the callback finds them in
 ``response.meta["robots_meta"]``. A page's ``nofollow`` drops the requests that its callback yields, its

@@ -1,4 +1,4 @@
-"""How the access to an origin is found: in memory, in a store, or by a download (`fetch`).
+"""How the access to an origin is found: in memory (`OriginCache`), in a store, or by a download (`fetch`).
 
 `loader` is the way in. May import everything below the features.
 """

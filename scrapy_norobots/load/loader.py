@@ -1,9 +1,9 @@
 """`RobotsLoader`: load the access to an origin from memory, the store or the network, in that order.
 
 Requests for the same origin share one load. Processes that share a store share one download: the first
-process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also of a failure;
-the others poll the store, but no longer than such a download can take. A failed download is an `Access` too,
-so only bugs raise exceptions.
+process that acquires the lock of an origin downloads its robots.txt and saves the outcome, also a failure of
+the site; the others poll the store, but no longer than such a download can take. A failed download is an
+`Access` too, so only bugs raise exceptions.
 """
 
 from __future__ import annotations

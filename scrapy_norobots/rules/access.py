@@ -1,7 +1,7 @@
 """Turn the download of a robots.txt into access to its origin: rules apply, all is open, or all is closed.
 
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
-maps each of them to "allow" or "deny". Nothing here awaits.
+maps each of them to "allow" or "deny". `OriginCache` keeps accesses in memory. Nothing here awaits.
 
 A download handler may send another spelling of a target than that of the request. A request is forbidden if
 the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.

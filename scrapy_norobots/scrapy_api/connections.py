@@ -1,8 +1,8 @@
-"""How connections begin, `HostNames`, and end: `ConnectionEnds` notices responses that are cut off.
+"""`HostNames` looks up hosts before downloads begin; `ConnectionEnds` notices responses that are cut off.
 
 A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
 the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such
-a response like a complete one. So this class looks at the connections of the handlers with Twisted and with
+a response like a complete one. So `ConnectionEnds` looks at the connections of the handlers with Twisted and
 aiohttp. A response that was cut off gets the flag ``dataloss``, as Scrapy marks other incomplete responses.
 """
 

@@ -2,7 +2,7 @@
 
 `INTERNALS` lists the names that show when a download slot can send a request, and `missing_internals` returns
 those that a running crawl lacks. `compat` uses those of the engine; the functions below, `RobotsDownloader`,
-`SlotDelays` and `Fetcher` use the others.
+`Slots`, `Lines`, `LoadLimits`, `SlotDelays`, `Turn` and `Fetcher` use the others.
 """
 
 from __future__ import annotations

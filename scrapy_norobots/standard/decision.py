@@ -1,7 +1,7 @@
 """`Decision`: a verdict on a URL, and everything that led to it.
 
-``str(decision)`` is one sentence. Text from sites and users is escaped in it, so it is safe in a log and on a
-terminal.
+``str(decision)`` is one sentence. Text from sites and users is escaped in it (by `printable`, as everywhere),
+so it is safe in a log and on a terminal.
 """
 
 from __future__ import annotations

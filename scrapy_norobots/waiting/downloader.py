@@ -1,8 +1,8 @@
 """`RobotsDownloader`: Scrapy's downloader, but downloads of robots.txt do not count.
 
 In Scrapy, each request in the downloader counts against `CONCURRENT_REQUESTS`: it takes one of the *places*
-of the crawl. Here, up to `NOROBOTS_CONCURRENT_FETCHES` downloads of robots.txt take none. Scrapy's limits and
-delays are never changed. The downloader tells `RobotsScheduler` when a request has left.
+of the crawl. Here, up to `NOROBOTS_CONCURRENT_FETCHES` downloads of robots.txt take none, and neither do the
+requests that `Parking` lets it hold. It tells `Parking` when a request has moved. It changes no delay.
 """
 
 from __future__ import annotations

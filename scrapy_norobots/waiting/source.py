@@ -1,4 +1,4 @@
-"""`Source`: the scheduler that the user has chosen, and what is known of its content."""
+"""`Source`: the user's scheduler, from which requests are taken, and to which they go back in order."""
 
 from __future__ import annotations
 

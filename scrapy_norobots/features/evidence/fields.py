@@ -2,9 +2,9 @@
 
 A run has two files: a WARC file with all answers, and a file of lines of JSON. The *opening line* has the
 settings of the crawl, a *record line* the digest of the next record of the WARC file, a *decision line* a
-decision, and the *closing line*, which ends the run, the digest of all lines before it. The audit makes the
-others again from what it has read: a line that differs in one byte was changed. The *head* of a run is the
-SHA-256 of the file of lines.
+decision, and the *closing line*, which ends the run, the digest of all lines before it. The audit makes all
+lines but the first again: one that differs in a byte was changed. The *head* of a run is the SHA-256 of the
+file of lines.
 """
 
 from __future__ import annotations

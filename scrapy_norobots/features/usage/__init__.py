@@ -1,8 +1,8 @@
-"""What sites and pages state about the use of pages: read, recorded, and obeyed on request.
+"""What sites and pages state about the use of pages: read and recorded; that of robots.txt obeyed on request.
 
-`statements` reads those of a robots.txt, and decides by them. `read_page` reads those of a response of
-whatever bytes, and raises no exception. Only what the crawl has received is read: no other file is fetched. A
-page is parsed only if one of its META tags seems to have a word that is looked for.
+`statements` reads and decides. Statements of a page are only recorded: `read_page` reads those of a response
+of whatever bytes, and raises no exception. Only what the crawl has received is read: no other file is
+fetched. A page is parsed only if one of its META tags seems to have a word that is looked for.
 """
 
 from __future__ import annotations
