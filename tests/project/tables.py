@@ -1,16 +1,18 @@
 """The parts of the docs that come from the code: ``python -m tests.project.tables`` writes them there.
 
-Each entry of `PARTS` has a page, a pattern that finds its parts, and a function that returns them.
+Each entry of `PARTS` has a page, a pattern that finds its parts, and a function that returns them. A heading
+is written by hand, where the order of the code puts it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -168,7 +170,17 @@ PARTS = (
 )
 
 
+def write(part: Part) -> None:
+    """Write a part, unless a heading is missing: all later texts would stand below a wrong one."""
+    page, made = part.page.read_text(), part.make()
+    for texts in zip_longest(part.pattern.findall(page), made, fillvalue=""):
+        found, needed = (text.partition("\n")[0] for text in texts)
+        if found != needed and "#" in (found[:1], needed[:1]):
+            sys.exit(f"{part.page.name}: write {needed!r} and 'Default: .' where the page has {found!r}")
+    rest = iter(made)
+    part.page.write_text(part.pattern.sub(lambda _: next(rest), page))
+
+
 if __name__ == "__main__":
-    for part in PARTS:
-        made = iter(part.make())
-        part.page.write_text(part.pattern.sub(lambda _, made=made: next(made), part.page.read_text()))  # type: ignore[misc]
+    for each in PARTS:
+        write(each)

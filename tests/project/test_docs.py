@@ -22,7 +22,7 @@ from scrapy_norobots.stores import REDIS_SCHEMES
 from scrapy_norobots.waiting.source import FILTERED
 from tests.helpers.running.processes import ROOT
 from tests.helpers.samples.settings import read_all
-from tests.project.tables import PARTS, Part, place
+from tests.project.tables import PARTS, Part, defaults, place, write
 
 DOCS = ROOT / "docs"
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
@@ -75,6 +75,16 @@ def test_the_overview_lists_every_page_once_and_the_site_has_the_same_order() ->
 def test_what_comes_from_the_code_is_as_the_code_makes_it(part: Part) -> None:
     # `python -m tests.project.tables` writes it.
     assert part.pattern.findall(part.page.read_text()) == part.make()
+
+
+def test_nothing_is_written_below_a_wrong_heading(tmp_path: Path) -> None:
+    (part,) = (one for one in PARTS if one.make is defaults)
+    page = tmp_path / "settings.md"
+    page.write_text(part.page.read_text().replace("### `NOROBOTS_TTL`\n", ""))
+    before = page.read_text()
+    with pytest.raises(SystemExit, match="write '### `NOROBOTS_TTL`'"):
+        write(part._replace(page=page))
+    assert page.read_text() == before
 
 
 def test_the_section_of_the_store_has_every_scheme() -> None:
