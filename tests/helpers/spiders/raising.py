@@ -61,7 +61,8 @@ def subscriptions() -> list[tuple[str, str]]:
     """Return each feature with each event to which it subscribes."""
     found = []
     with TemporaryDirectory() as folder:
-        settings = Settings({**ALL_ON, "NOROBOTS_EVIDENCE": folder})
+        spider_middlewares = {"scrapy_norobots.RobotsMetaMiddleware": 100}
+        settings = Settings({**ALL_ON, "NOROBOTS_EVIDENCE": folder, "SPIDER_MIDDLEWARES": spider_middlewares})
         for feature in features.FEATURES:
             events: Any = Recording(Events())
             crawler = MagicMock(settings=settings, spider=Spider("spider"))
