@@ -97,7 +97,7 @@ class Load(NamedTuple):
 
 
 class Events:
-    """The events of one crawl. `started` is the start of the crawl, in UTC."""
+    """The events of one crawl. `started` is the start of the crawl, in UTC. A robot is as in `Question`."""
 
     def __init__(self) -> None:
         self.started = datetime.now(timezone.utc)

@@ -45,7 +45,7 @@ def pattern_of(value: str, *, allows: bool) -> Pattern | None:
 
     What the RFC leaves open never allows more: if the value of a ``Disallow`` line starts neither with ``/``
     nor with ``*``, it is read as in the strict reading (U4, U5), and its blanks are percent-encoded. Such an
-    ``Allow`` line has no effect.
+    ``Allow`` line has no effect. `_split` does not call this for a value that is its own path.
     """
     if value.startswith(("/", "*")):
         return None if allows and _NO_PATH.search(value) else Pattern(_octets(value), allows)
