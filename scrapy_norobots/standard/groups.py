@@ -32,7 +32,7 @@ def named_places(values: Sequence[str], token: str) -> list[int]:
     named = []
     if token and token in "\n".join(values).lower():  # as in few files
         named = [place for place, value in enumerate(values) if token_of(value) == token]
-    return named or [place for place, value in enumerate(values) if value[:1] == "*" and is_for_all(value)]
+    return named or [place for place, value in enumerate(values) if "*" in value and is_for_all(value)]
 
 
 def groups_of(sections: Sections, token: str | None) -> list[range]:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scrapy_norobots.standard.rules import find, prefix_of, without_longer
+from scrapy_norobots.standard.rules import RuleSet, find, prefix_of, without_longer
 from scrapy_norobots.standard.urls import (
     Origin,
     has_normal_octets,
@@ -27,7 +27,7 @@ from scrapy_norobots.standard.urls import (
 # RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
 _NO_PATH = re.compile(r"[\x00-\x20\x7f]|%(?![0-9A-Fa-f]{2})")
 _PART_OF_ESCAPE = re.compile(r"\*[0-9A-Fa-f]")
-_IN_ESCAPE = re.compile(r"%|\*[0-9A-F]")
+_IN_ESCAPE = re.compile(r"\*[0-9A-F]")
 # An escape that is cut off at the end of a part of a pattern: any of the escapes that begin so matches.
 _CUT_OFF = re.compile(r"%[0-9A-Fa-f]?\Z")
 
@@ -76,40 +76,45 @@ def _split(values: list[str], *, allows: bool) -> tuple[list[str], list[str], li
 class PatternSet:
     """The rules of one kind, ``Disallow`` or ``Allow``, as patterns of targets."""
 
-    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls")
+    __slots__ = ("_index", "_is_plain", "_prefixes", "_stars", "_whole_urls", "strict")
 
-    def __init__(self, values: Iterable[str], *, allows: bool = False, index: Index | None = None) -> None:
+    def __init__(
+        self,
+        values: Iterable[str],
+        *,
+        allows: bool = False,
+        index: Index | None = None,
+        strict: RuleSet | None = None,
+    ) -> None:
         """Prepare the rules with these values, of which empty ones have no effect.
 
-        An `index` of all rules of the robot decides whether a rule is overruled.
+        An `index` of all rules of the robot decides whether a rule is overruled. `strict` rules with one form
+        are never overruled.
         """
-        self._index = index
+        self._index, self.strict = index, strict
         paths, special, self._whole_urls = _split(list(filter(None, values)), allows=allows)
-        stars: list[str] = []
+        # The patterns, by what a target must contain to match them; each has a "*", or a final "$".
+        self._stars: dict[str, list[str]] = {}
         for path in special:
             short = path.rstrip("*")  # a final "*" matches the same, unless it follows a "$"
             if short[-1:] == "$":
-                stars.append(path)
+                self._stars.setdefault(_last_part(path), []).append(path)
             elif "*" in short:
-                stars.append(short)
+                self._stars.setdefault(_last_part(short), []).append(short)
             else:
-                paths = [*paths, short]
-        # The patterns, by what a target must contain to match them.
-        self._stars: dict[str, list[str]] = {}
-        for path in stars:
-            self._stars.setdefault(_last_part(path), []).append(path)
-        self._prefixes = without_longer(sorted(paths))
+                paths.append(short)  # to a list that `_split` has made
+        self._prefixes = without_longer(sorted([*strict.paths, *paths] if strict else paths))
         # Whether a target without escapes and dot segments may be compared as it is: then no path, and no
         # part of one, can match within an escape.
-        within = "%" in "".join(self._prefixes) or _IN_ESCAPE.search("\n".join(stars))
-        self._is_plain = not (self._whole_urls or within)
+        joined = "".join([*self._prefixes, *special])
+        self._is_plain = not (self._whole_urls or "%" in joined or _IN_ESCAPE.search(joined))
 
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
         count = len(self._prefixes) + 4 * sum(map(len, self._stars.values()))
         own = 65 * count + 200 * len(self._whole_urls) + sum(map(len, self._prefixes))
-        return own + (self._index.size if self._index else 0)
+        return own + sum(one.size for one in (self._index, self.strict) if one)
 
     def match(self, origin: Origin | None, target: str) -> str | None:
         """Return the path of a rule that matches `target` at `origin`; None if none does, or it is overruled.
@@ -132,7 +137,9 @@ class PatternSet:
             path = self._match_forms(origin, target)
         if path is None or is_robots_txt(target):
             return None
-        return path if self._index is None or self._index.forbids(origin, target) else None
+        if self._index is None or (self.strict and self.strict.match(origin, target)):
+            return path
+        return path if self._index.forbids(origin, target) else None
 
     def _match_forms(self, origin: Origin | None, target: str) -> str | None:
         for same in _forms_of(target):
@@ -155,18 +162,17 @@ class PatternSet:
         for part, paths in self._stars.items():
             if part in form:
                 for path in paths:
-                    if matches(path, form):
+                    if form.startswith(path[: path.find("*")]) and matches(path, form):
                         return path
         return None
 
 
-def not_shared(values: list[str], shared: int) -> list[str]:
-    """Return the values that do not mean the same as in the strict reading, which has the first `shared`."""
-    first, rest = values[:shared], values[shared:]
-    joined = "".join(first)
-    if "*" in joined or "$" in joined:
-        rest += [value for value in first if "*" in value or "$" in value]
-    return rest
+def with_signs(values: list[str]) -> list[str]:
+    """Return the values with ``*`` or ``$``, which mean nothing special in the strict reading."""
+    joined = "".join(values)
+    if "*" not in joined and "$" not in joined:
+        return []
+    return [value for value in values if "*" in value or "$" in value]
 
 
 class Index:

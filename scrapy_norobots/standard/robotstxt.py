@@ -18,7 +18,7 @@ from scrapy_norobots.standard.findings import Finding, find_all
 from scrapy_norobots.standard.groups import Group, RawGroup, find_groups, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
-from scrapy_norobots.standard.patterns import Index, PatternSet, not_shared
+from scrapy_norobots.standard.patterns import Index, PatternSet, with_signs
 from scrapy_norobots.standard.records import RawRecord, Record, find_record, records_in
 from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import Origin, is_robots_txt, split
@@ -92,20 +92,22 @@ def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
     rules: list[RuleSet | PatternSet] = []
     strict: Record | RawRecord | None = None
     known: list[str] = []
-    is_shared = False
+    plain: RuleSet | None = None
     for one in found:
         if isinstance(one, (Group, RawGroup)):
             values = rest = one.values_after(strict, known)
-            if is_shared and known == values[: len(known)]:
-                rest = not_shared(values, len(known))
+            if plain and known == values[: len(known)]:
+                rest = values[len(known) :] + with_signs(known)
             if rest:
                 allows = one.allows
                 index = Index(allows, values) if any(allows) else None
-                rules.append(PatternSet(rest, index=index))
+                if plain:
+                    rules.clear()  # one set answers for both readings
+                rules.append(PatternSet(rest, index=index, strict=plain))
         elif one is not None:
             strict, known = one, one.values
             prefixes = RuleSet(known)
-            is_shared = prefixes.has_one_form
+            plain = prefixes if prefixes.has_one_form else None
             rules.append(prefixes)
     return tuple(rules)
 
@@ -245,7 +247,7 @@ class RobotsTxt:
         """Return the same by each reading."""
         origin, target = split(url)
         records, rules = self._records_of(robot, origin), self._rules_of(robot)
-        strict = rules[0] if rules and isinstance(rules[0], RuleSet) else None
+        strict = next((each if isinstance(each, RuleSet) else each.strict for each in rules), None)
         made = []
         for reading, record in zip(self._readings, records, strict=True):
             rule = None

@@ -58,7 +58,7 @@ def first_of_prefixes(values: Sequence[str], origin: Origin | None) -> dict[str,
 class RuleSet:
     """What one robot must not fetch, as prefixes of targets."""
 
-    __slots__ = ("_is_plain", "_of_origin", "_paths", "_whole_urls", "has_one_form")
+    __slots__ = ("_is_plain", "_of_origin", "_whole_urls", "has_one_form", "paths")
 
     def __init__(self, values: Iterable[str]) -> None:
         """Prepare the rules with these values."""
@@ -73,10 +73,10 @@ class RuleSet:
             paths += [prefix[1] for value in odd if (prefix := prefix_of(value)) and prefix[0] is None]
             paths.sort()
         are_normal = is_normal("".join(paths))  # each starts with "/": if the joined text is, each of them is
-        self._paths = without_longer(paths if are_normal else _forms_of_all(paths))
+        self.paths = without_longer(paths if are_normal else _forms_of_all(paths))
         # Without "%" and "/.", both forms of a target differ from it only in "%XX". So if no prefix has an
         # escape, a prefix of one of the forms is a prefix of the target itself.
-        self._is_plain = not self._whole_urls and "%" not in "".join(self._paths)
+        self._is_plain = not self._whole_urls and "%" not in "".join(self.paths)
         # Whether each value has no scheme and no escapes, and is compared as it is.
         self.has_one_form = are_paths and are_normal and self._is_plain
         # The whole URLs of the origin of the last question; a crawl asks a file about one origin only.
@@ -85,7 +85,7 @@ class RuleSet:
     @property
     def size(self) -> int:
         """Approximate memory use, in bytes."""
-        texts = (*self._paths, *self._whole_urls)
+        texts = (*self.paths, *self._whole_urls)
         return 65 * len(texts) + 90 * len(self._whole_urls) + sum(map(len, texts))
 
     def match(self, origin: Origin | None, target: str) -> str | None:
@@ -96,7 +96,7 @@ class RuleSet:
         """
         # To look for "." first takes less time, because most targets have none.
         if self._is_plain and "%" not in target and ("." not in target or "/." not in target):
-            paths = self._paths  # the usual case, as in `find`, but without a call
+            paths = self.paths  # the usual case, as in `find`, but without a call
             place = bisect_right(paths, target)
             prefix = paths[place - 1] if place and target.startswith(paths[place - 1]) else None
         elif is_normal(target):
@@ -109,7 +109,7 @@ class RuleSet:
         return None if prefix is None or target == "/robots.txt" else prefix
 
     def _match_form(self, origin: Origin | None, target: str) -> str | None:
-        prefix = find(self._paths, target)
+        prefix = find(self.paths, target)
         if prefix is None and self._whole_urls and origin is not None:
             own = self._of_origin
             if own is None or own[0] != origin:

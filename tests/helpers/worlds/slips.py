@@ -21,7 +21,6 @@ from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin, RobotsTxt, records, rules
-from scrapy_norobots.standard.rules import RuleSet
 from scrapy_norobots.standard.urls import split
 from scrapy_norobots.stores import Locked
 from scrapy_norobots.stores.circuit_breaker import CircuitBreaker
@@ -69,8 +68,8 @@ def _another_robot_in_the_evidence(_urls: list[str]) -> None:
 
 def _only_the_first_reading(_urls: list[str]) -> None:
     AllRules.forbids = lambda self, *question: self.readings[0].forbids(*question)  # type: ignore[method-assign]
-    RobotsTxt.forbids = lambda self, origin, target, robot: any(  # type: ignore[method-assign]
-        isinstance(one, RuleSet) and one.match(origin, target) is not None for one in self._rules_of(robot)
+    RobotsTxt.forbids = (  # type: ignore[method-assign]
+        lambda self, origin, target, robot: not self.decisions(f"{origin}{target}", robot)[0]
     )
 
 
