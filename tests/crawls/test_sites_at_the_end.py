@@ -168,7 +168,7 @@ def scheduled(done: Crawl) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
-def test_the_stats_of_the_scheduler_count_each_request_once(mode: str, has_job: bool, tmp_path: Path) -> None:
+def test_the_stats_of_the_scheduler_count_each_request_once(has_job: bool, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(6) for site in (closed, healthy)]

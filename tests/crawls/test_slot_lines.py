@@ -96,7 +96,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
     assert sorted(seen.pages) == urls
 
 
-def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
+def test_cached_pages_wait_for_no_delay(tmp_path: Path) -> None:
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
         urls = [f"{site.url}/{number}" for number in range(40)]
