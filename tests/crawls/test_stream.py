@@ -192,15 +192,11 @@ def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Pat
         assert talk.end() == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "limit", "most"),
-    [
-        ("robots-check", 1, 1),
-        ("robots-check", 16, 10),
-        ("robots-lint", 3, 3),
-        pytest.param("robots-lint", 0, 10, marks=CAN_HAVE_NO_LIMIT),
-    ],
-)
+NO_LIMIT = pytest.param("robots-lint", 0, 10, marks=CAN_HAVE_NO_LIMIT)
+AT_ONCE = [("robots-check", 1, 1), ("robots-check", 16, 10), ("robots-lint", 3, 3), NO_LIMIT]
+
+
+@pytest.mark.parametrize(("name", "limit", "most"), AT_ONCE)
 def test_as_many_files_are_downloaded_at_once_as_requests(
     tmp_path: Path, name: str, limit: int, most: int, mode: str
 ) -> None:
