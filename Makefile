@@ -20,6 +20,7 @@ TOX = $(BIN)/tox $(if $(PYENV),--discover $(PYENV))
 # The name contains the Python version, so that another PYTHON creates a new .venv.
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
 READY := $(VENV)/ready-$(VERSION)
+COMPILED := $(VENV)/compiled-$(VERSION)
 # The demo needs only a part of it, and uses the whole if that is there.
 DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
@@ -33,23 +34,23 @@ venv: $(READY) ## Create .venv with everything for development
 demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbids
 	@$(BIN)/python example_project/demo.py
 
-test: $(READY) ## Run all tests, crawls with asyncio's reactor
+test: $(COMPILED) ## Run all tests, crawls with asyncio's reactor
 	CRAWL_MODES=$${CRAWL_MODES:-asyncio} $(BIN)/python -m pytest $(XDIST)
 
-test-select: $(READY) ## Run the crawl tests with another reactor than asyncio's
+test-select: $(COMPILED) ## Run the crawl tests with another reactor than asyncio's
 	CRAWL_MODES=select $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
-test-no-reactor: $(READY) ## Run the crawl tests without a reactor
+test-no-reactor: $(COMPILED) ## Run the crawl tests without a reactor
 	CRAWL_MODES="no reactor" $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
-test-other-modes: $(READY) ## Run both at once, which takes less time
+test-other-modes: $(COMPILED) ## Run both at once, which takes less time
 	CRAWL_MODES="select,no reactor" $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
 	$(TOX) -e py3$(OLDEST)-scrapy213 -- $(XDIST) $(ARGS) tests/crawls
 
-coverage: $(READY) ## Run all tests, and fail if they cover less of the package than before
+coverage: $(COMPILED) ## Run all tests, and fail if they cover less of the package than before
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(XDIST)
 	$(BIN)/coverage combine --quiet
@@ -91,5 +92,10 @@ $(READY) $(VENV)/ready-for-demo-$(VERSION): pyproject.toml Makefile
 	@echo "Setting up $(VENV); this takes a minute the first time."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group $(GROUP)
+	$(BIN)/python -m pip install --quiet --no-compile --editable . --group $(GROUP)
+	@touch $@
+
+# pip would compile all that it installs. Without this, each worker of the first run compiles what is imported.
+$(COMPILED): $(READY)
+	-@CRAWL_MODES=asyncio $(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1
 	@touch $@

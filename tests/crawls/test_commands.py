@@ -19,6 +19,7 @@ from scrapy_norobots.rules.snapshot import Snapshot
 from scrapy_norobots.standard import Origin
 from tests.helpers.running import processes
 from tests.helpers.running.commands import ROBOTS, command, environment, run, run_in_shell
+from tests.helpers.running.crawling import wait_for
 from tests.helpers.running.processes import ROOT
 from tests.helpers.running.project import make_project
 from tests.helpers.samples.filled_stores import HOUR, TOWN, fill
@@ -257,7 +258,12 @@ def on_terminal(cwd: Path, *arguments: str, urls: str = os.devnull, answers: str
 def test_colours_and_progress_appear_on_terminals_only(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("hm\n")
     delays = iter([1.5])  # longer than the progress is not shown again
-    slow = Answer("User-agent: *\nDisallow: /x", before=lambda: time.sleep(next(delays, 0)))
+
+    def wait() -> None:
+        wait_for(lambda: len(two.hits) > 1)  # it is retried once
+        time.sleep(next(delays, 0))
+
+    slow = Answer("User-agent: *\nDisallow: /x", before=wait)
     with Site(slow) as one, Site(Answer(status=503)) as two:
         check = ("robots-check", f"{one.url}/", f"{one.url}/x", f"{two.url}/")
         seen = on_terminal(tmp_path, *check)

@@ -506,9 +506,7 @@ def test_a_crawl_that_another_component_keeps_from_starting_is_no_problem(tmp_pa
     assert agrees(tmp_path)
 
 
-def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(
-    tmp_path: Path, mode: str
-) -> None:
+def test_a_folder_that_is_removed_during_the_crawl_is_not_claimed_to_be_there(tmp_path: Path) -> None:
     with Endless() as site:
         seen = crawl(
             f"{site.url}/",

@@ -12,7 +12,7 @@ from tests.helpers.sites import Site
 FAULTY = "User-agent: *\nDisallow: /back/\nDisalow: /attic/\n\nDisallow: /cellar/\n"
 
 
-def test_lines_without_effect_are_one_warning(mode: str) -> None:
+def test_lines_without_effect_are_one_warning() -> None:
     with Site(FAULTY) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/", f"{site.url}/cellar/")
     (line,) = seen.log_lines("WARNING: ", "without effect")
@@ -22,7 +22,7 @@ def test_lines_without_effect_are_one_warning(mode: str) -> None:
     assert "line 5, 'Disallow: /cellar/'" in line
 
 
-def test_lines_of_other_robots_are_no_warning(mode: str) -> None:
+def test_lines_of_other_robots_are_no_warning() -> None:
     with Site(FAULTY.replace("*", "Other")) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/attic/")
         for_others = crawl(f"{site.url}/", settings={**ADDON, "NOROBOTS_ALSO_ROBOTS": ["Other"]})

@@ -345,7 +345,7 @@ def test_a_store_that_cannot_be_opened_does_not_stop_a_crawl(mode: str, tmp_path
     assert seen.stats["norobots/store/failures"] == 1
 
 
-def test_a_store_that_is_a_file_of_the_user_is_a_warning_and_not_changed(mode: str, tmp_path: Path) -> None:
+def test_a_store_that_is_a_file_of_the_user_is_a_warning_and_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "scrapy.cfg"
     file.write_text("[settings]\ndefault = town.settings\n")
     with Site(RULES) as site:

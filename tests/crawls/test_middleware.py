@@ -30,7 +30,7 @@ def linked_site(count: int) -> Site:
     return Site(ROBOTS, answers)
 
 
-def test_100_pages_need_one_download(mode: str) -> None:
+def test_100_pages_need_one_download() -> None:
     with linked_site(100) as site:
         seen = crawl(f"{site.url}/0", arguments={"follow": True})
     assert len(seen.pages) == 100
@@ -50,7 +50,7 @@ def test_50_requests_at_once_share_one_download(mode: str) -> None:
     assert len(site.robots_hits()) == seen.stats["robotstxt/request_count"] == 1
 
 
-def test_a_dropped_request_names_file_line_and_rule(mode: str) -> None:
+def test_a_dropped_request_names_file_line_and_rule() -> None:
     with Site(ROBOTS) as site:
         seen = crawl(f"{site.url}/back/door", f"{site.url}/drafts")
     assert {drop.url[len(site.url) :]: (drop.type, drop.line) for drop in seen.drops} == {

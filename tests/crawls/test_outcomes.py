@@ -115,7 +115,7 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 503])
-def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, mode: str) -> None:
+def test_a_start_url_at_a_closed_site_logs_one_warning(status: int) -> None:
     with Site(Answer(status=status)) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/b")
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2

@@ -49,7 +49,7 @@ def test_a_request_with_a_bad_url_ends_with_an_error_and_is_not_sent() -> None:
     assert service.hits == []
 
 
-def test_an_override_applies_only_to_the_origin_of_the_request(mode: str) -> None:
+def test_an_override_applies_only_to_the_origin_of_the_request() -> None:
     with Site(RULES) as other, Site(RULES, host="127.0.0.2") as site:
         site.answers["/back/here"] = Answer(status=302, headers={"Location": "/back/there"})
         site.answers["/back/away"] = Answer(status=302, headers={"Location": f"{other.url}/back/1"})

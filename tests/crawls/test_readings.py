@@ -125,7 +125,7 @@ def test_other_parsers_get_the_robot_in_scrapys_types(name: str | None, type_of_
 
 
 @pytest.mark.parametrize("setting", ["ROBOTSTXT_PARSER", "NOROBOTS_ALSO_OBEY"])
-def test_a_parser_needs_no_from_crawler(setting: str, mode: str) -> None:
+def test_a_parser_needs_no_from_crawler(setting: str) -> None:
     bare = "tests.helpers.components.parsers.BareParser"
     _, drops, site = crawled("/", "/a.pdf", **{setting: bare})
     assert site.pages() == ["/"]

@@ -160,7 +160,7 @@ def test_stale_copies_are_reported(tmp_path: Path) -> None:
 # A dry run
 
 
-def test_a_dry_run_reports_and_drops_nothing(mode: str, tmp_path: Path) -> None:
+def test_a_dry_run_reports_and_drops_nothing(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     settings = with_report(file, NOROBOTS_DRY_RUN=True)
     with Site(RULES) as site, Site(CLOSED) as shut:

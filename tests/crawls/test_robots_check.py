@@ -33,7 +33,7 @@ def test_check_decides_as_a_crawl_does(tmp_path: Path, mode: str) -> None:
     assert set(answers.values()) == {"allowed", "forbidden"}
 
 
-def test_check_explains_a_missing_rule(tmp_path: Path, mode: str) -> None:
+def test_check_explains_a_missing_rule(tmp_path: Path) -> None:
     cases = [
         (Answer("User-agent: *\nDisallow: /x"), "allowed", "no line of "),
         (Answer("User-agent: FooBot\nDisallow: /"), "allowed", "no record for this robot"),
@@ -44,7 +44,7 @@ def test_check_explains_a_missing_rule(tmp_path: Path, mode: str) -> None:
     ]
     with ExitStack() as stack:
         sites = [stack.enter_context(Site(answer)) for answer, _, _ in cases]
-        done = run(tmp_path, "robots-check", *(f"{site.url}/" for site in sites), mode=mode)
+        done = run(tmp_path, "robots-check", *(f"{site.url}/" for site in sites))
     for line, site, (_, word, why) in zip(done.stdout.splitlines(), sites, cases, strict=True):
         assert line.startswith(f"{word:<9} {site.url}/ for 'Scrapy': ")
         assert why in line

@@ -108,7 +108,7 @@ def test_all_pages_come_with_any_downloader(mode: str) -> None:
         ),
     ],
 )
-def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, Any], mode: str) -> None:
+def test_needs_no_warning_with_its_scheduler_and_downloader(settings: dict[str, Any]) -> None:
     seen = crawl_with_any_setup(settings)
     assert not seen.log_lines("WARNING", "CONCURRENT_REQUESTS")
 
@@ -236,7 +236,7 @@ def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_pat
         assert len(site.pages()) == len(urls)
 
 
-def test_attributes_of_the_wrapped_scheduler_can_be_read(mode: str) -> None:
+def test_attributes_of_the_wrapped_scheduler_can_be_read() -> None:
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
         done = crawl(*urls, settings=FOR_EVER, spider="scheduling.LooksAtItsScheduler")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from scrapy.settings import default_settings
 
+from tests.crawls.test_closing import read_until, running
 from tests.crawls.test_components import scrapy
 from tests.helpers.running.commands import run, words
 from tests.helpers.running.crawling import ADDON, BY_HAND, Crawl, crawl, with_report
@@ -65,21 +67,24 @@ def test_the_log_says_now_and_then_what_waits(mode: str) -> None:
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1.5, "LOGSTATS_INTERVAL": 0.3}
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
         assert len(done.pages) == 2
-    assert done.log_lines("INFO: Requests that wait: 2; closed sites: 1 (next try in 1 s); ")
+    assert done.log_lines("INFO: Requests that wait: 2; closed sites: 1 (next try in ", " s); ")
     assert "closed sites: 1" not in done.log.partition("INFO: Closing spider")[2]
 
 
-def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded(mode: str) -> None:
-    with Site(Answer(ROBOTS, before=lambda: time.sleep(5))) as site:
-        settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
-        done = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
-        assert len(done.pages) == 2
-    assert done.log_lines(
-        "INFO: Requests that wait: 2; closed sites: 0; robots.txt files being downloaded: 1"
-    )
+def test_the_log_says_now_and_then_that_a_robots_txt_is_still_being_downloaded() -> None:
+    is_said = threading.Event()
+    settings = {**RETRY, "LOGSTATS_INTERVAL": 0.3, "CONCURRENT_REQUESTS": 2}
+    line = "INFO: Requests that wait: 2; closed sites: 0; robots.txt files being downloaded: 1"
+    with (
+        Site(Answer(ROBOTS, before=is_said.wait)) as site,
+        running(f"{site.url}/1", f"{site.url}/2", settings=settings) as process,
+    ):
+        read_until(line, process)
+        is_said.set()
+        assert len(json.loads(process.communicate(60)[0])["pages"]) == 2
 
 
-def test_a_request_that_rules_forbid_after_the_wait_is_dropped(mode: str) -> None:
+def test_a_request_that_rules_forbid_after_the_wait_is_dropped() -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings=RETRY)
         assert done.pages == [f"{site.url}/1"]
@@ -122,7 +127,7 @@ def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(has_expired: 
         assert second.pages == [f"{site.url}/1"]
 
 
-def test_new_requests_do_not_wait_for_a_site_that_stays_closed(mode: str) -> None:
+def test_new_requests_do_not_wait_for_a_site_that_stays_closed() -> None:
     with Site(Closed(9)) as site:
         arguments = {"then": f"{site.url}/2"}
         done = crawl(f"{site.url}/1", settings=RETRY, spider="following.ThenAnyway", arguments=arguments)
@@ -140,7 +145,7 @@ def test_a_small_memory_gives_closed_sites_no_more_retries() -> None:
     assert waiting(done) == {"waited": 2, "given_up": 2}
 
 
-def test_no_retries_drop_a_request_at_once(mode: str) -> None:
+def test_no_retries_drop_a_request_at_once() -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/1", settings={**RETRY, "NOROBOTS_RETRY_CLOSED": 0})
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
@@ -219,7 +224,7 @@ def go_on_until(downloads: int, site: Site) -> None:
     site.answers.update({f"/{number}": next_page for number in range(300)})
 
 
-def test_a_site_that_has_been_open_has_all_its_retries_again(mode: str) -> None:
+def test_a_site_that_has_been_open_has_all_its_retries_again() -> None:
     with Site(InTurn(CLOSED, CLOSED, Answer(status=404), CLOSED, CLOSED)) as site:
         go_on_until(6, site)
         urls = [f"{site.url}/{number}" for number in range(3)]
@@ -229,7 +234,7 @@ def test_a_site_that_has_been_open_has_all_its_retries_again(mode: str) -> None:
         assert 0 < waiting(done)["waited"] == waiting(done)["came_back"]
 
 
-def test_failures_of_a_stale_copy_use_up_no_retries(mode: str) -> None:
+def test_failures_of_a_stale_copy_use_up_no_retries() -> None:
     copy_ends = 3.0
 
     def until_copy_ends() -> None:
@@ -248,7 +253,7 @@ def test_failures_of_a_stale_copy_use_up_no_retries(mode: str) -> None:
         assert 0 < waiting(done)["waited"] == waiting(done)["came_back"]
 
 
-def test_a_request_is_given_up_if_its_site_refuses_access_after_the_wait(mode: str) -> None:
+def test_a_request_is_given_up_if_its_site_refuses_access_after_the_wait() -> None:
     with Site(InTurn(CLOSED, Answer(status=403))) as site:
         done = crawl(f"{site.url}/1", settings=RETRY)
         assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
@@ -275,7 +280,7 @@ def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
         assert set(told_to_wait(done)) <= {"/0"}
 
 
-def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
+def test_a_request_whose_proxy_is_dead_is_given_up() -> None:
     with Site(ROBOTS) as site:
         dead = {"url": f"{site.url}/1", "meta": {"proxy": "http://127.0.0.1:1"}}
         done = crawl(dead, settings={**RETRY, "RETRY_TIMES": 0})
@@ -284,7 +289,7 @@ def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
         assert done.stats["robotstxt/request_count"] == 3
 
 
-def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
+def test_a_site_that_is_closed_to_two_proxies_counts_once() -> None:
     with Site(ROBOTS) as site:
         proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
         requests = [{"url": f"{site.url}/{proxy[-1]}", "meta": {"proxy": proxy}} for proxy in proxies]
@@ -297,9 +302,7 @@ def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "back_off"), [(0, 3), (2, 0.2)], ids=["while it waits", "after it was dropped"]
 )
-def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(
-    mode: str, seconds: int, back_off: float
-) -> None:
+def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(seconds: int, back_off: float) -> None:
     settings = {**RETRY, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
     settings["NOROBOTS_ERROR_TTL"] = back_off
     with Site(Closed(1)) as site, Site(ROBOTS) as start:
@@ -312,7 +315,7 @@ def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(
         assert len(site.robots_hits()) == 2
 
 
-def test_a_dead_proxy_opens_the_site_to_no_request_with_another_proxy(mode: str) -> None:
+def test_a_dead_proxy_opens_the_site_to_no_request_with_another_proxy() -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site, ForwardProxy() as proxy:
         requests: list[dict[str, Any]] = [
             {"url": f"{site.url}/0", "meta": {"proxy": "http://127.0.0.1:1"}, "priority": 1},
@@ -389,7 +392,7 @@ def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None
         assert done.drops == []
 
 
-def test_no_more_requests_wait_than_allowed(mode: str) -> None:
+def test_no_more_requests_wait_than_allowed() -> None:
     with Site(Closed(9)) as one, Site(Closed(9)) as other:
         urls = [f"{site.url}/{number}" for number in range(5) for site in (one, other)]
         settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, "NOROBOTS_RETRY_CLOSED_MAX": 3}
@@ -399,7 +402,7 @@ def test_no_more_requests_wait_than_allowed(mode: str) -> None:
         assert len(done.log_lines("WARNING", "NOROBOTS_RETRY_CLOSED_MAX")) == 1
 
 
-def test_the_number_of_waiting_requests_leaves_other_sites_alone(mode: str) -> None:
+def test_the_number_of_waiting_requests_leaves_other_sites_alone() -> None:
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(5) for site in (closed, healthy)]
         done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2})
@@ -408,7 +411,7 @@ def test_the_number_of_waiting_requests_leaves_other_sites_alone(mode: str) -> N
         assert waiting(done)["waited"] == waiting(done)["came_back"] == 2
 
 
-def test_no_request_waits_in_a_dry_run(mode: str) -> None:
+def test_no_request_waits_in_a_dry_run() -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", settings={**FOR_EVER, "NOROBOTS_DRY_RUN": True})
         assert done.pages == [f"{site.url}/1"]
@@ -607,7 +610,7 @@ def test_an_idle_handler_that_always_adds_a_request_does_so_now_and_then_while_o
 # Log and reports
 
 
-def test_the_log_says_until_when_requests_wait(mode: str) -> None:
+def test_the_log_says_until_when_requests_wait() -> None:
     with Site(Closed(2)) as site:
         urls = [f"{site.url}/{number}" for number in range(5)]
         done = crawl(*urls, settings={**RETRY, "NOROBOTS_ERROR_TTL": 1})
@@ -619,7 +622,7 @@ def test_the_log_says_until_when_requests_wait(mode: str) -> None:
         assert done.log_lines("requests that waited for closed sites: 5; came back: 5, given up: 0")
 
 
-def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
+def test_the_log_says_that_requests_are_given_up() -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", f"{site.url}/2", settings=RETRY)
     assert len(done.log_lines("INFO: ", "wait until")) == 2
@@ -630,7 +633,7 @@ def test_the_log_says_that_requests_are_given_up(mode: str) -> None:
     )
 
 
-def test_a_request_that_is_exempt_after_the_wait_is_not_given_up(mode: str) -> None:
+def test_a_request_that_is_exempt_after_the_wait_is_not_given_up() -> None:
     settings = {
         **RETRY,
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsTooLate": 50},
@@ -668,7 +671,7 @@ def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:
 # Retry-After
 
 
-def test_retry_after_extends_the_time_to_the_next_try(mode: str, tmp_path: Path) -> None:
+def test_retry_after_extends_the_time_to_the_next_try(tmp_path: Path) -> None:
     store = {"NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}", "NOROBOTS_RETRY_TIMES": 3}
     with Site(Closed(9, 429, {"Retry-After": "900"})) as site:
         for _ in range(2):  # the second reads the store, as another process would

@@ -96,22 +96,8 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
     assert sorted(seen.pages) == urls
 
 
-def test_cached_pages_wait_for_no_delay(mode: str, tmp_path: Path) -> None:
-    settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    with Site(RULES) as site:
-        urls = [f"{site.url}/{number}" for number in range(40)]
-        crawl(*urls, settings=settings)
-        site.hits.clear()
-        # With the delays, the crawl would take at least 60 s.
-        delayed = {"DOWNLOAD_DELAY": 3, "CLOSESPIDER_TIMEOUT": 30}
-        seen = crawl(*urls, settings={**settings, **delayed})
-    assert seen.stats["finish_reason"] == "finished"
-    assert sorted(seen.pages) == sorted(urls)
-    assert site.targets() == ["/robots.txt"]  # which is not cached there
-
-
 def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Path) -> None:
-    """Neither on one site nor on more sites than there are places."""
+    """On more sites than there are places, and with more pages of each than its slot sends at a time."""
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
     with Site(RULES, host="0.0.0.0") as site:
         urls = [f"{url}/{number}" for url in hosts_of(site, 12) for number in range(10)]

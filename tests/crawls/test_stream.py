@@ -86,12 +86,12 @@ def test_answers_that_are_not_read_do_not_stop_downloads(tmp_path: Path, mode: s
     assert [line.split()[1] for line in lines] == [*urls, f"{other.url}/"]
 
 
-def test_each_robot_has_an_answer(tmp_path: Path, mode: str) -> None:
+def test_each_robot_has_an_answer(tmp_path: Path) -> None:
     with Site(ROBOTS) as site:
         urls = [f"{site.url}/foo/", f"{site.url}/staff/", "nonsense"]
         robots = ["--robot", "FooBot", "--robot", "Mozilla/5.0 (compatible; BarBot/2.0)", "--robot", "Baz"]
-        done = run(tmp_path, "robots-check", *robots, *urls, mode=mode)
-        in_json = run(tmp_path, "robots-check", "--json", *robots, *urls, mode=mode)
+        done = run(tmp_path, "robots-check", *robots, *urls)
+        in_json = run(tmp_path, "robots-check", "--json", *robots, *urls)
     answers = [
         ("forbidden", "FooBot"), ("allowed", "BarBot"), ("allowed", "Baz"),
         ("allowed", "FooBot"), ("forbidden", "BarBot"), ("forbidden", "Baz"),
@@ -145,13 +145,13 @@ def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 9, peaks  # the answers alone are 13 MB
 
 
-def test_no_more_is_read_than_the_window_holds(tmp_path: Path, mode: str) -> None:
+def test_no_more_is_read_than_the_window_holds(tmp_path: Path) -> None:
     release = threading.Event()
     lines: list[str] = []
     with Site(Answer(ROBOTS, before=release.wait)) as slow:
         urls = [f"{slow.url}/a/path/of/some/length/{n}" for n in range(30_000)]
         rest = "\n".join(urls).encode()
-        with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300", mode=mode) as talk:
+        with conversation(tmp_path, "-s", "NOROBOTS_TIMEOUT=300") as talk:
             pipe, refusals = talk.questions.fileno(), 0
             os.set_blocking(pipe, False)
             while rest and refusals < 10:
@@ -181,8 +181,8 @@ def test_interrupted_check_ends_while_standard_input_is_open(tmp_path: Path, mod
     assert talk.errors == "the crawl did not run to its end\n"
 
 
-def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path, mode: str) -> None:
-    with Site(ROBOTS) as site, conversation(tmp_path, mode=mode) as talk:
+def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Path) -> None:
+    with Site(ROBOTS) as site, conversation(tmp_path) as talk:
         for _ in range(50):
             talk.write("x" * 100_000)
         talk.write("\n")
@@ -192,11 +192,11 @@ def test_line_that_is_too_long_is_unknown_and_the_next_is_answered(tmp_path: Pat
         assert talk.end() == 2
 
 
-NO_LIMIT = pytest.param(0, 10, marks=CAN_HAVE_NO_LIMIT)
+NO_LIMIT = pytest.param("robots-lint", 0, 10, marks=CAN_HAVE_NO_LIMIT)
+AT_ONCE = [("robots-check", 1, 1), ("robots-check", 16, 10), ("robots-lint", 3, 3), NO_LIMIT]
 
 
-@pytest.mark.parametrize("name", ["robots-check", "robots-lint"])
-@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (16, 10), NO_LIMIT])
+@pytest.mark.parametrize(("name", "limit", "most"), AT_ONCE)
 def test_as_many_files_are_downloaded_at_once_as_requests(
     tmp_path: Path, name: str, limit: int, most: int, mode: str
 ) -> None:

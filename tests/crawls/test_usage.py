@@ -59,7 +59,7 @@ def lines(notes: Any) -> list[int]:
     return [facts["line"] for facts in notes["robots_txt"]]
 
 
-def test_statements_of_robots_txt_are_in_the_meta_of_responses(mode: str) -> None:
+def test_statements_of_robots_txt_are_in_the_meta_of_responses() -> None:
     seen, drops, site = crawled()
     assert site.pages() == ["/", "/diary", "/open"]
     assert list(drops) == ["/attic"]
@@ -87,7 +87,7 @@ def test_statements_of_robots_txt_are_in_the_meta_of_responses(mode: str) -> Non
     assert len(site.hits) == 4  # nothing else was requested, not even the license
 
 
-def test_statements_of_pages_are_in_the_meta_of_responses(mode: str) -> None:
+def test_statements_of_pages_are_in_the_meta_of_responses() -> None:
     html = {"Content-Type": "text/html"}
     answers = {
         "/": Answer(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.spiders import RedisMixin
 
+from scrapy_norobots.features.crawl_delay import turns
 from tests.helpers.spiders.pages import Pages
 
 if TYPE_CHECKING:
@@ -30,4 +31,5 @@ class Worker(RedisMixin, Pages):  # type: ignore[misc]  # scrapy-redis is untype
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider: Self = super().from_crawler(crawler, *args, **kwargs)
         spider.setup_redis(crawler)
+        turns._TIMEOUT = 60.0  # on a busy machine, an answer of Redis takes longer than a second
         return spider
