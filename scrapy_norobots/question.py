@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_norobots.rules.access import forbidden, spellings_of
+from scrapy_norobots.rules.access import spellings_of
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import without_userinfo
 from scrapy_norobots.standard.names import to_name
@@ -40,8 +40,15 @@ class Question(NamedTuple):
         return self.target == "/robots.txt"
 
     def forbidden_by(self, access: Access) -> Decision | None:
-        """Return the decision that forbids the URL; None if it may pass."""
-        return forbidden(access, *self, spellings_of(self.target))
+        """Return the decision that forbids the URL in the spelling of its target that is forbidden, or None.
+
+        A download handler may send another spelling than that of the request.
+        """
+        for spelling in spellings_of(self.target):
+            if (access.rules or access).forbids(self.origin, spelling, self.robot):
+                is_own = spelling == self.target
+                return access.decide(self.url if is_own else f"{self.origin}{spelling}", self.robot)
+        return None
 
 
 def question_of(request: Request, identity: Identity) -> Question | Decision:

@@ -2,16 +2,13 @@
 
 The 1994 standard does not mention HTTP statuses or failures. A policy, the setting `NOROBOTS_STATUS_POLICY`,
 maps each of them to "allow" or "deny". `OriginCache` keeps accesses in memory. Nothing here awaits.
-
-A download handler may send another spelling of a target than that of the request. A request is forbidden if
-the rules forbid one of them: the crawl, ``robots-check`` and ``robots-audit`` all decide with `forbidden`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from time import monotonic
@@ -330,19 +327,6 @@ class OriginCache:
 
     def _remove(self, origin: Origin) -> None:
         self.size -= self._entries.pop(origin).size
-
-
-def forbidden(
-    access: Access, url: str, origin: Origin, target: str, robot: str | bytes, spellings: Iterable[str]
-) -> Decision | None:
-    """Return the decision that forbids a URL in one of some spellings of its target; None if it may pass.
-
-    `origin` and `target` are the parts of `url`. The decision is about the spelling that is forbidden.
-    """
-    for spelling in spellings:
-        if access.forbids(origin, spelling, robot):
-            return access.decide(url if spelling == target else f"{origin}{spelling}", robot)
-    return None
 
 
 def spellings_of(target: str) -> tuple[str, ...]:

@@ -43,6 +43,12 @@ spawn = deferred_from_coro
 waiting_for = maybe_deferred_to_future
 
 
+async def fired(deferred: Deferred[Any]) -> None:
+    """Wait until a deferred has fired, which must have no callbacks; at once if it has."""
+    if not deferred.called:
+        await waiting_for(deferred)
+
+
 def cancel(spawned: Deferred[None]) -> None:
     """Cancel a spawned coroutine, and ignore its exceptions."""
     spawned.addErrback(lambda _: None)

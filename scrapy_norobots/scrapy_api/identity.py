@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import Headers
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-@lru_cache(maxsize=64)
-def _encoded(user_agent: str) -> bytes:
-    return user_agent.encode("utf-8", "replace")
-
-
 class Identity:
     """The User-Agent of a crawler's requests."""
 
@@ -28,6 +23,7 @@ class Identity:
         self._crawler = crawler
         self._robot = robot
         self._user_agent = crawler.settings.get("USER_AGENT")
+        self._last: tuple[Any, bytes] = None, b""  # the last User-Agent, as given and encoded
 
     def robot(self, request: Request) -> str | bytes:
         """Return the name, or the whole User-Agent header, by which the rules for a request are chosen.
@@ -56,7 +52,12 @@ class Identity:
         # asked each time, because another handler of `spider_opened` may schedule requests before that.
         source = self._scrapys if type(self._scrapys) is UserAgentMiddleware else self._crawler.spider
         agent = getattr(source, "user_agent", self._user_agent)
-        return agent if isinstance(agent, bytes) else _encoded(str(agent or ""))
+        if agent is not self._last[0]:
+            self._last = (
+                agent,
+                agent if isinstance(agent, bytes) else str(agent or "").encode("utf-8", "replace"),
+            )
+        return self._last[1]
 
     @cached_property
     def _default_header(self) -> bytes | None:

@@ -146,8 +146,8 @@ def least_own_delay(slot: Any) -> float:
 
 def least_delay(slot: Any) -> float:
     """Return the shortest possible delay between two requests of a slot, in seconds."""
-    own: float = slot.delay and least_own_delay(slot)  # most slots have none
-    return max(own, getattr(slot, "norobots_crawl_delay", 0.0))
+    crawl_delay: float = getattr(slot, "norobots_crawl_delay", 0.0)
+    return max(least_own_delay(slot), crawl_delay) if slot.delay else crawl_delay  # most slots have none
 
 
 class SlotTurns(Protocol):

@@ -165,10 +165,8 @@ class Finding:
 _Found = tuple[str, int, tuple[object, ...]]
 
 
-def find_all(
-    body: bytes | str, *, multivalue: bool = False, severities: Container[Severity] = tuple(Severity)
-) -> list[Finding]:
-    """Return the findings of a file, sorted by line number; only those of some severities.
+def find_all(body: bytes | str, *, multivalue: bool = False, kinds: Container[str] = KINDS) -> list[Finding]:
+    """Return the findings of a file, sorted by line number; only those of some kinds.
 
     With `multivalue`, lines may have several values (D1). The time is proportional to the length of the file.
     """
@@ -200,7 +198,7 @@ def find_all(
             hint_for(kind, lines[number], values),
         )
         for kind, number, values in found
-        if KINDS[kind].severity in severities
+        if kind in kinds
     ]
 
 
@@ -320,21 +318,23 @@ def _of_names(records: Iterable[RawRecord]) -> Iterator[_Found]:
     For example, a record for ``bot`` applies to every robot with ``bot`` in its name, such as ``FooBot``.
     """
     taken: dict[str, int] = {}
+    sizes: set[int] = set()
     for record in records:
         names = [(line, robot_name(name).casefold()) for line, name in record.names if name != DEFAULT_NAME]
         for number, name in names:
-            earlier = [taken[part] for part in _parts(name) if part in taken]
+            earlier = [taken[part] for part in _parts(name, sizes) if part in taken]
             if earlier:
                 yield "name-taken", number, (min(earlier), taken.get(name) == min(earlier))
         for _, name in names:
             taken.setdefault(name, record.names[0][0])
+            sizes.add(len(name))
 
 
-def _parts(name: str, longest: int = 40) -> Iterable[str]:
-    """Return all substrings of a name; for a name longer than `longest`, only the name itself."""
+def _parts(name: str, sizes: Iterable[int], longest: int = 40) -> Iterable[str]:
+    """Return the substrings of a name with some sizes; for a name longer than `longest`, only itself."""
     if len(name) > longest:
         return (name,)
-    return (name[i:j] for i in range(len(name)) for j in range(i + 1, len(name) + 1))
+    return (name[i : i + size] for size in sizes if size for i in range(len(name) - size + 1))
 
 
 def rules_of(findings: Iterable[Finding], records: Iterable[Record]) -> tuple[list[int], list[int]]:
@@ -349,12 +349,13 @@ def rules_of(findings: Iterable[Finding], records: Iterable[Record]) -> tuple[li
     unnamed = {line for line, text in faulty.items() if meant_name(text)}
     rules = set(idle)
     for record in records:
-        lines = {rule.line for rule in record.rules if rule.value}
+        own = record.rules
+        lines = {rule.line for rule in own if rule.value}
         rules |= lines
         if all(user_agent.line in faulty for user_agent in record.user_agents):
             idle |= lines
-        if record.rules:
-            span = range(record.line, record.rules[-1].line)
-            lost = min((line for line in span if line in unnamed), default=record.rules[-1].line)
+        if own:
+            span = range(record.line, own[-1].line)
+            lost = min((line for line in span if line in unnamed), default=own[-1].line)
             idle |= {line for line in lines if line > lost}
     return sorted(rules), sorted(idle)

@@ -33,14 +33,15 @@ _WITHOUT_COLON = re.compile(r"[ \t]*(\S+)[ \t=]*(.*)", re.DOTALL)
 
 def meant_field(name: str) -> str:
     """Return the field that a misspelt name resembles; empty if it resembles none (F7)."""
-    plain = re.sub(r"[-_ \t]", "", name[:40]).lower()
-    return "" if plain == "allow" else _resembled(plain)  # it means the opposite of what it resembles
+    return _resembled(name[:40])
 
 
 @lru_cache(maxsize=256)  # a file has few different fields, and many lines
 def _resembled(name: str) -> str:
-    resembled = get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
-    return _FIELDS[resembled[0]] if resembled else ""
+    plain = re.sub(r"[-_ \t]", "", name).lower()
+    resembled = get_close_matches(plain, _FIELDS, n=1, cutoff=0.75)
+    # "allow" means the opposite of what it resembles.
+    return _FIELDS[resembled[0]] if resembled and plain != "allow" else ""
 
 
 def meant_rule(line: str) -> bool:

@@ -40,7 +40,7 @@ class RobotsDownloader(Downloader):
 
     # There is no `__init__`: Scrapy's warnings about settings name the file that calls Scrapy's `__init__`.
     parking: Parking | None = None  # `RobotsScheduler` sets it when it opens
-    _robots_downloads = 0
+    _free_downloads = 0  # downloads of robots.txt that take no place
     _widened: frozenset[str] = frozenset()
 
     @cached_property
@@ -62,16 +62,16 @@ class RobotsDownloader(Downloader):
         if not self._can_count or self.total_concurrency <= 0:
             return True
         held = len(self.parking.held) if self.parking is not None else 0
-        return len(self.active) - min(self._robots_downloads, self.free_max) - held < self.total_concurrency
+        return len(self.active) - self._free_downloads - held < self.total_concurrency
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
-        is_robots = ROBOTS_DOWNLOAD in request.meta
-        if is_robots:
+        if is_free := ROBOTS_DOWNLOAD in request.meta:
             self._make_room_for_connections(request.url.partition(":")[0])
-        self._robots_downloads += is_robots
+            is_free = self._free_downloads < self.free_max
+        self._free_downloads += is_free
         done: Deferred[Any] = super().fetch(request, *args)
-        return done.addBoth(self._leave, request, is_robots)
+        return done.addBoth(self._leave, request, is_free)
 
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         """Send a request, now or when its slot can."""
@@ -89,12 +89,12 @@ class RobotsDownloader(Downloader):
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
         result = super()._process_queue(*args)
-        if self.parking is not None and args:
+        if self.parking is not None and args and args[-1] in self.parking.lines:
             self.parking.is_sending(args[-1])
         return result
 
-    def _leave(self, result: Any, request: Request, is_robots: bool) -> Any:
-        self._robots_downloads -= is_robots
+    def _leave(self, result: Any, request: Request, is_free: bool) -> Any:
+        self._free_downloads -= is_free
         if self.parking is not None:
             self.parking.leave(request)
         return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +82,13 @@ class Parking:
         is_repeated = self._is_under_way if has_cache else None
         self._wake = partial(compat.look_for_next_request, crawler)
         self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
-        self._limits = LoadLimits(slots, most_loads, lambda slot: slot in self._lines.of_slots)
+        self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
-        self.waits, self.is_sending = self._sites.waits, self._lines.look_soon
-        self._number = 0
+        self.waits = self._sites.waits
+        self.lines, self.is_sending = self._lines.of_slots, self._lines.look_soon
+        self._numbers = count(1)
         self._paused_until = 0.0
         self._stop_watching: Callable[[], object] | None = None
 
@@ -102,10 +104,10 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
-        ready = self._first() if self._lines.of_slots else None
+        ready = self._first() if self.lines else None
         if ready is None or ready.request.priority < self._source.highest_priority:
             pulled = self._pull(has_place=self._has_place())
-            ready = self._first() if self._lines.of_slots else None
+            ready = self._first() if self.lines else None
             if pulled is not None:
                 if ready is None or pulled.request.priority > ready.request.priority:
                     return self._go(pulled)
@@ -156,9 +158,9 @@ class Parking:
 
     def has_nothing_to_do(self, has_place: bool) -> bool:
         """Return whether the engine need not ask for a request. Without a place, it can send none."""
-        if has_place and self._lines.of_slots and self._lines.first() is not None:
+        if has_place and self.lines and self._lines.first() is not None:
             return False
-        return not self._may_pull(has_place) or not (has_place or self._source.may_have_more)
+        return not ((has_place or self._source.may_have_more) and self._may_pull(has_place))
 
     def hold(self, request: Request) -> Deferred[None] | None:
         """Let a request wait that has passed the middlewares, without a place; None if it is sent now.
@@ -215,7 +217,7 @@ class Parking:
             if sent.state is State.GIVEN_BACK:
                 return False
             sent.slot = slot
-        self._lines.has_reached(request, slot)
+        self._lines.no_longer_comes(request, slot)
         self._has_moved(slot)
         return True
 
@@ -309,18 +311,16 @@ class Parking:
         return True
 
     def _may_pull(self, has_place: bool) -> bool:
-        if self._paused_until and self._paused_until > monotonic():
-            return False
-        if self._keeps_order and not has_place:
+        is_paused = self._paused_until and self._paused_until > monotonic()
+        if is_paused or (self._keeps_order and not has_place):
             return False
         return len(self._parked) - self._sites.closed_count < self._most
 
     def _park(self, parked: Parked, has_place: bool) -> None:
-        count = self._sites.wait(parked)
-        if not count:
+        if not (waiting := self._sites.wait(parked)):
             return
         left = self._most - len(self._parked) + self._sites.closed_count
-        if count > left // 2 or (not has_place and count > 1):  # the file is on its way already
+        if waiting > left // 2 or (not has_place and waiting > 1):  # the file is on its way already
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE
@@ -333,8 +333,7 @@ class Parking:
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:
-        self._number += 1
-        return Parked(request, question, self._slots.of(request), self._number, state)
+        return Parked(request, question, self._slots.of(request), next(self._numbers), state)
 
     def _enter(self, parked: Parked, state: State) -> None:
         parked.move(state)

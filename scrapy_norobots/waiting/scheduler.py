@@ -129,8 +129,7 @@ class RobotsScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return whether there are requests, parked or not."""
-        is_parked = bool(self.parking) and not self._is_asking
-        return is_parked or bool(self._source.scheduler.has_pending_requests())
+        return bool((self.parking and not self._is_asking) or self._source.scheduler.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Give a request to the wrapped scheduler; park one that the middleware has given back."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -124,16 +124,15 @@ class Sites:
 
     def must_wait(self, request: Request, question: Question) -> bool:
         """Return whether the robots.txt of an origin must be loaded, or tried again, before a request."""
-        proxy = self._loader.proxy_of(request)
-        site = self._sites.get((question.origin, proxy))
-        if site is not None:
+        if self._sites and (site := self._sites.get((question.origin, self._loader.proxy_of(request)))):
             return not site.is_closed or (not question.is_robots_txt and self.has_room())
         access = self._loader.origins.get(question.origin)
         if access is None:
             return True
         if not access.temporary or question.is_robots_txt:
             return False
-        return not access.applies_to(proxy) or (self.is_retried(request, access) and self.has_room())
+        is_of_others = not access.applies_to(self._loader.proxy_of(request))
+        return is_of_others or (self.is_retried(request, access) and self.has_room())
 
     def wait(self, parked: Parked) -> int:
         """Let a request wait for its site; return how many wait there, or 0 if it is closed."""
@@ -164,8 +163,7 @@ class Sites:
         origin, proxies = load.access.snapshot.origin, load.previous.proxies if load.previous else ()
         self._failing.pop((origin, self._loader.proxy_of(load.request)), None)
         for proxy in proxies:  # the file is there for those, too
-            site = self._sites.get((origin, proxy))
-            if site is not None:
+            if site := self._sites.get((origin, proxy)):
                 compat.call_later(0, site.wake)  # then it is in memory
 
     async def _run(self, site: _Site) -> None:
@@ -313,11 +311,11 @@ class LoadLimits:
         admitted: Deferred[None] = Deferred()
         loads.waiting.append(admitted)
         self._admit(slot)
-        await compat.waiting_for(admitted)
+        await compat.fired(admitted)
         try:
-            async with AsyncExitStack() as stack:
+            with ExitStack() as stack:
                 for semaphore in (self._retries, self._loads) if is_retry else (self._loads,):
-                    await compat.waiting_for(semaphore.acquire())
+                    await compat.fired(semaphore.acquire())
                     stack.callback(semaphore.release)
                 yield
         finally:
@@ -344,8 +342,6 @@ class LoadLimits:
             del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
-        if slot is None:
-            return True
         if self._slots.has_delay(slot):
             return not loads.running and not (loads.is_of_page and self._has_page(slot))
-        return bool(loads.running < slot.concurrency)
+        return slot is None or bool(loads.running < slot.concurrency)

@@ -195,27 +195,27 @@ class Lines:
         """Return whether a request need not wait for the delay of its slot, to which it has come."""
         if not self._slots.has_delay(slot):
             return True
-        self._no_longer_comes(request)
+        self.no_longer_comes(request)
         return self._slots.seconds(slot) == 0
 
-    def has_reached(self, request: Request, slot: Any | None) -> None:
-        """Look again at the slot to which a request was on its way, if it has reached another one."""
-        if self._coming.get(request) is slot:
-            self._coming.pop(request, None)
-        else:
-            self._no_longer_comes(request)
+    def no_longer_comes(self, request: Request, reached: Any | None = None) -> None:
+        """Take a request from the slot that it was on its way to, if any, unless it has reached that one."""
+        slot = self._coming.pop(request, None)
+        if slot is not None and slot is not reached:
+            slot.active.discard(request)
+            self._look_again(slot)
 
     def has_left(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has left the downloader."""
         if request in self._coming:
-            self._no_longer_comes(request)
+            self.no_longer_comes(request)
         if self.of_slots:
             self._look_again(slot)
 
     def look_soon(self, slot: Any | None) -> None:
-        """Look at a slot again that sends a request, or has received a response, if that may matter."""
-        line = self.of_slots.get(slot)
-        if line is not None and (line.entry is None or self._slots.has_delay(slot)):
+        """Look again at a slot with a line that has sent a request, or received a response, if it matters."""
+        line = self.of_slots[slot]
+        if line.entry is None or self._slots.has_delay(slot):
             if line.stop_timer is not None:
                 line.stop_timer()
             line.stop_timer = compat.call_later(0, partial(self._ring, line))
@@ -224,22 +224,16 @@ class Lines:
         """Remove and return all requests."""
         if self._stop_waiting is not None:
             self._stop_waiting()
-        lines, self.of_slots = list(self.of_slots.values()), {}
+        lines = list(self.of_slots.values())
+        self.of_slots.clear()
         for line in lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
 
-    def _no_longer_comes(self, request: Request) -> None:
-        """Take a request from the slot that it was on its way to, if any."""
-        slot = self._coming.pop(request, None)
-        if slot is not None:
-            slot.active.discard(request)
-            self._look_again(slot)
-
     def _forget_late(self) -> None:
         """No longer count requests that are late."""
         for request in self._seen:
-            self._no_longer_comes(request)
+            self.no_longer_comes(request)
         self._seen = list(self._coming)
         self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
         self._wake()

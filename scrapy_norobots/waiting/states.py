@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class State(Enum):
     """The state of a request. The value goes on after "the request", and says why."""
 
+    __hash__ = object.__hash__  # that of `Enum` is slower
+
     SCHEDULED = "is in the user's scheduler, or in a queue behind it"
     LOADING = "is parked, because its robots.txt is being loaded"
     CLOSED = "is parked, because its site is temporarily closed"

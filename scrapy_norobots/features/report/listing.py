@@ -33,6 +33,9 @@ _EXAMINED_MAX = 32 * 1024
 # Kinds of findings that change nothing for any robot.
 HARMLESS = ("robots-txt",)
 
+# The kinds of findings that a file is examined for.
+_EXAMINED = {"wildcard", *(kind for kind, facts in KINDS.items() if facts.severity is Severity.ERROR)}
+
 # Shown like a kind of finding: a rule without a finding that a line above it takes from its robots.
 MISPLACED = "misplaced-rule"
 
@@ -102,7 +105,7 @@ class Examined:
         if len(start) > _EXAMINED_MAX:
             lines.pop()  # it may be cut in two
         text = "\n".join(lines)
-        findings = find_all(text, multivalue=robots.multivalue, severities=(Severity.ERROR, Severity.INFO))
+        findings = find_all(text, multivalue=robots.multivalue, kinds=_EXAMINED)
         marks = set()
         patterns = {one.line for one in findings if one.kind == "wildcard"}
         if patterns and parser_names(access.rules) == [StrictRobotParser.__name__]:

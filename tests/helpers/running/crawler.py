@@ -43,7 +43,7 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
         assert not [slot for slot in slots.values() if slot.active], slots
     if isinstance(downloader, RobotsDownloader):
         assert not downloader.active
-        assert downloader._robots_downloads == 0
+        assert downloader._free_downloads == 0
         assert not downloader.parking, vars(downloader.parking)
 
 
