@@ -281,9 +281,13 @@ class Judge:
             asks[-1].is_extended = True
 
     def _doubt(self, origins: set[str]) -> None:
-        """Take note that the crawl may have lost the last files of some origins."""
-        self._doubted = origins
-        for origin in origins:
+        """Take note that the crawl may have lost the last files of some origins.
+
+        It may also have been closed between a redirect and the request for its target.
+        """
+        redirected = {origin for origin, asks in self._asks.items() if asks and asks[-1].since is None}
+        self._doubted = origins | redirected
+        for origin in self._doubted:
             if self._asks[origin]:
                 self._asks[origin][-1].is_unsure = True
 
