@@ -507,13 +507,24 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
 # Code of users
 
 
-def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
-    with Site(Closed(1)) as site:
-        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.IgnoresTheResult": 100}}
-        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass})
-        assert site.pages() == ["/1"]
-        assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
-        assert waiting(done) == {"waited": 2, "came_back": 2}
+def test_a_subclass_that_ignores_the_result_sends_no_request_to_a_closed_site(mode: str) -> None:
+    """The rules expire in a middleware before it. The first request goes by what was loaded for it."""
+    middlewares = {"middlewares.DropsRepeated": 50, "derived.IgnoresTheResult": 100}
+    settings = {
+        **FOR_EVER,
+        "NOROBOTS_TTL": 1,
+        "NOROBOTS_TTL_MIN": 0,
+        "NOROBOTS_STALE_TTL": 0,
+        "PAUSE": 2,
+        "DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.{name}": n for name, n in middlewares.items()},
+    }
+    with Site(InTurn(Answer(ROBOTS), CLOSED)) as site:
+        urls = [{"url": f"{site.url}/{number}", "priority": -number} for number in range(2)]
+        done = crawl(*urls, settings=settings)
+        assert site.pages() == ["/0"]
+        [drop] = done.drops
+        assert (drop.url, drop.type) == (f"{site.url}/1", "IgnoreRequest")
+        assert drop.text == "the request waits until robots.txt is downloaded again"
 
 
 @pytest.mark.parametrize("expires", [False, True])
