@@ -284,6 +284,39 @@ def test_a_request_whose_proxy_is_dead_is_given_up(mode: str) -> None:
         assert done.stats["robotstxt/request_count"] == 3
 
 
+class FailsOnce(ForwardProxy):
+    """A proxy that refuses its first request."""
+
+    def answer(self, hit: Hit) -> Answer:
+        return Answer(status=407) if len(self.hits) == 1 else super().answer(hit)
+
+
+def test_each_proxy_has_its_own_retries(mode: str) -> None:
+    """If the first one is dead, the other is tried all the same when their wait is over."""
+    with Site(ROBOTS) as site, FailsOnce() as proxy:
+        requests = [
+            {"url": f"{site.url}/{number}", "meta": {"proxy": one}, "priority": -number}
+            for number, one in enumerate(["http://127.0.0.1:1", proxy.url])
+        ]
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0}
+        done = crawl(*requests, settings=settings)
+        assert done.pages == [f"{site.url}/1"]
+        assert waiting(done)["waited"] == 2
+
+
+def test_a_site_that_fails_uses_up_the_retries_of_all_proxies(mode: str) -> None:
+    """A request without a proxy that comes later is dropped at once."""
+    with Site(Closed(9)) as site, ForwardProxy() as proxy:
+        first = {"url": f"{site.url}/1", "meta": {"proxy": proxy.url}}
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
+        done = crawl(
+            first, settings=settings, spider="following.ThenAnyway", arguments={"then": f"{site.url}/late"}
+        )
+        assert Counter(drop.type for drop in done.drops) == {"RobotsUnreachable": 2}
+        assert len(site.robots_hits()) == 3
+        assert waiting(done) == {"waited": 1, "given_up": 1}
+
+
 def test_a_site_that_is_closed_to_two_proxies_counts_once(mode: str) -> None:
     with Site(ROBOTS) as site:
         proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
