@@ -14,8 +14,10 @@ The current file is determined without a tolerance of time. If a host gets one r
 passed its check arrives before the request for the next file, which is made only after the last file has
 expired, and which is behind the page in Scrapy's queue. If a host gets N requests at a time, N - 1 pages may
 be in transit when the next file is requested, so at most N - 1 pages that arrive later may follow the
-previous file. The delay is checked without a tolerance too. Requests that are in transit together may arrive
-at any time, but of N + 1 requests, the last one is sent after the response to one of the others.
+previous file. So may the request that caused the last load, which goes by what was loaded also if that has
+expired, until the next file has been sent. The delay is checked without a tolerance too. Requests that are in
+transit together may arrive at any time, but of N + 1 requests, the last one is sent after the response to one
+of the others.
 """
 
 from __future__ import annotations
@@ -360,9 +362,8 @@ class Judge:
         ask, is_late, name = asks[-1], False, resource(arrival.url)
         if not self._allows(ask.state, arrival.url):
             ask.late += 1
-            is_late = ask.late < self._world.at_once and any(
-                self._allows(one.state, arrival.url) for one in asks[-2:-1]
-            )
+            most = self._world.at_once + (ask.since is None)
+            is_late = ask.late < most and any(self._allows(one.state, arrival.url) for one in asks[-2:-1])
             if not is_late:
                 self.faults.append(f"forbidden by file {len(asks)}, and requested: {arrival.url}")
         if is_late:
