@@ -117,7 +117,7 @@ class NoRobotsMiddleware:
             self.events.exempt.send(request, question.url, question.robot, Reason.ROBOTS_TXT)
             return await self._answer(request, question, expired)
         access = self._origins.get(question.origin)
-        if access is None or access.proxies or not access.is_ready(question.robot):
+        if access is None or access.snapshot.proxy or not access.is_ready(question.robot):
             access = await self._wait(request, question, expired)
         self.events.ruled.send(request, question, access)
         decision = question.forbidden_by(access)

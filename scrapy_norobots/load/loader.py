@@ -103,8 +103,10 @@ class RobotsLoader:
         A download uses the proxy, the User-Agent and the like of `request`.
         """
         access, proxy = self.origins.get(origin) or self._announced.get(origin), self.proxy_of(request)
-        while access is None or not access.applies_to(proxy):
+        is_known = access is not None and access.applies_to(proxy)
+        while access is None or not is_known:
             access = await self._join(origin, request, robot)
+            is_known = access.snapshot.proxy in ("", proxy)  # else another proxy has failed
         while not access.is_ready(robot):
             await self.prepare(access, robot)
         return access

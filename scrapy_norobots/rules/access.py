@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALLOW, DENY = "allow", "deny"
 
-# If more proxies than this fail at the same site, the site itself is taken to fail.
+# If more proxies than this fail in turn at the same site, the site itself is taken to fail.
 _PROXIES_MAX = 10
 
 # Statuses of class 4xx that say nothing about the site's wishes: proxy authentication required (407), request
@@ -102,8 +102,7 @@ class Access:
     - `lifetime` is for how many seconds the access is valid after it was judged.
     - `temporary` means that the outcome does not show what the site wants, so `lifetime` is short.
     - `failure` is the snapshot of a refresh that failed, if the access is `stale`.
-    - `proxies` are the proxies that failed, if nothing but a proxy has led to this access: it is then that of
-      requests that use one of them only.
+    - `proxies` are those that have failed since one failed twice. An empty name means the site itself.
     """
 
     kind: Literal["rules", "open", "closed"]
@@ -118,7 +117,7 @@ class Access:
 
     def applies_to(self, proxy: str) -> bool:
         """Return whether the access applies to requests that use a proxy (empty: none)."""
-        return not self.proxies or proxy in self.proxies
+        return not self.snapshot.proxy or (proxy != "" and proxy in self.proxies)
 
     @property
     def stale(self) -> bool:
@@ -202,7 +201,7 @@ class Judge:
 
         Only the body of a 2xx response is parsed. A 304 renews the previous rules if it answers a conditional
         request. After a temporary failure, previous rules stay in use for at most `stale_ttl`. The lifetime
-        of a temporary outcome doubles with each failure in a row.
+        of a temporary outcome doubles when the site, or one of its proxies, has failed once more.
         """
         access = self._judge(snapshot, previous)
         if previous is None or previous.rules is None:
@@ -219,6 +218,7 @@ class Judge:
                 lifetime=self.freshness.lifetime(renewed),
                 temporary=False,
                 failure=None,
+                proxies=frozenset(),
             )
         is_too_old = abs(snapshot.time - known.time) > self.freshness.stale_ttl
         if is_too_old or not access.temporary:
@@ -228,6 +228,7 @@ class Judge:
             temporary=True,
             lifetime=access.lifetime,
             failure=access.snapshot,
+            proxies=access.proxies,
             note=access.detail,
         )
 
@@ -259,23 +260,26 @@ class Judge:
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.
         temporary = status is None or str(status) in NOT_NOW or not 400 <= status < 500
-        if temporary and not snapshot.failures:  # a snapshot from a store has its number already
-            failures = previous.snapshots[-1].failures if previous is not None else 0
-            snapshot = replace(snapshot, failures=failures + 1)
-        proxies = frozenset({snapshot.proxy} if temporary and snapshot.proxy else ())
-        if proxies and previous is not None:
-            proxies |= previous.proxies
+        failures, proxies = 0, frozenset[str]()
         if temporary:
-            lifetime = self.freshness.until_next_try(snapshot, len(proxies))
-        else:
-            lifetime = self.freshness.lifetime(snapshot)
+            if previous is not None:
+                failures, proxies = previous.snapshots[-1].failures, previous.proxies
+            if not 0 < len(proxies) <= _PROXIES_MAX or snapshot.proxy in proxies:
+                failures, proxies = failures + 1, frozenset()
+            proxies |= {snapshot.proxy}
+            snapshot = replace(
+                snapshot,
+                failures=snapshot.failures or failures,  # one from a store has its number already
+                proxy=snapshot.proxy if len(proxies) <= _PROXIES_MAX else "",
+            )
+        lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
             kind="open" if action == ALLOW else "closed",
             snapshot=replace(snapshot, body=b""),
             outcome=key,
-            lifetime=lifetime,
+            lifetime=lifetime_of(snapshot),
             temporary=temporary,
-            proxies=proxies if len(proxies) <= _PROXIES_MAX else frozenset(),
+            proxies=proxies,
             note=f"{where} {problem} ({printable(snapshot.error)})" if status is None else "",
         )
 

@@ -37,7 +37,8 @@ class Snapshot:
       `body` its decoded bytes.
     - If there was no usable response, `status` is None, `error` says why, and `exception` is the exception;
       stores do not keep `exception`.
-    - `failures` is the number of failed downloads in a row, including this one.
+    - `failures` is the number of failed downloads in a row, including this one. Further proxies that fail for
+      the first time do not count.
     - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
       snapshot.
     - `proxy` is the proxy of the page request, if the download failed because of it; stores do not keep it.
@@ -91,14 +92,10 @@ class Freshness:
         share = crc32(str(snapshot.origin).encode()) / 2**32
         return max(longest * (1 - _SPREAD * share), min(longest, self.ttl_min))
 
-    def until_next_try(self, snapshot: Snapshot, proxies: int = 0) -> float:
-        """Return the seconds to wait: `error_ttl`, doubled with each failure in a row, or Retry-After.
-
-        If the site fails through several proxies, the wait is doubled when each of them has failed.
-        """
-        rounds = (snapshot.failures - 1) // max(1, proxies)
+    def until_next_try(self, snapshot: Snapshot) -> float:
+        """Return the seconds to wait: `error_ttl`, doubled with each failure in a row, or Retry-After."""
         # The exponent is bounded too: 2.0 ** 1024 would overflow.
-        doubled = self.error_ttl * 2.0 ** min(rounds, 64)
+        doubled = self.error_ttl * 2.0 ** min(snapshot.failures - 1, 64)
         back_off = min(doubled, max(self.error_ttl, LONGEST_BACK_OFF))
         return max(back_off, stated_wait(snapshot.status, snapshot.headers, snapshot.time))
 

@@ -4,7 +4,8 @@
 
 If a site is closed for now, because of a temporary failure that the policy denies, its requests wait until
 robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up retries.
-A proxy that fails closes a site only to requests that use it, so each proxy has a site of its own here.
+A proxy that fails closes a site only to requests that use it, so each proxy has a site of its own here, and
+retries of its own. A site that fails itself uses up the retries of all.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Sites:
         self._closed_max = loader.config.retry_closed_max
         self._sites: dict[_Key, _Site] = {}
         self._leaving: list[list[Parked]] = []  # requests that need not wait any longer, by site
-        # Sites that have failed: the last access, and how often in a row in this crawl.
+        # Sites and proxies that have failed: the last access, and how often in a row in this crawl.
         self._failing: dict[_Key, tuple[Access, int]] = {}
         self._events.loaded.connect(self._loaded)
         self.closed_count = 0  # requests that wait for closed sites
@@ -114,8 +115,7 @@ class Sites:
         """Return whether a request to an origin with this access waits until that is tried again."""
         if not access.is_closed_for_now or not self._tries:
             return False
-        key = access.snapshot.origin, self._loader.proxy_of(request)
-        failed, times = self._failing.get(key, (None, 0))
+        failed, times = self._failing.get(_who_failed(access, self._loader.proxy_of(request)), (None, 0))
         return failed is not access or times <= self._tries
 
     def has_room(self) -> bool:
@@ -161,9 +161,9 @@ class Sites:
         if load.access.is_closed_for_now:
             return
         origin, proxies = load.access.snapshot.origin, load.previous.proxies if load.previous else ()
-        self._failing.pop((origin, self._loader.proxy_of(load.request)), None)
-        for proxy in proxies:  # the file is there for those, too
-            if site := self._sites.get((origin, proxy)):
+        for proxy in {"", self._loader.proxy_of(load.request), *proxies}:  # the file is there for all
+            self._failing.pop((origin, proxy), None)
+            if (site := self._sites.get((origin, proxy))) and site.pause is not None:
                 compat.call_later(0, site.wake)  # then it is in memory
 
     async def _run(self, site: _Site) -> None:
@@ -218,12 +218,13 @@ class Sites:
 
     def _count(self, site: _Site, access: Access) -> bool:
         """Count a failure of a site; return whether its requests wait for another try."""
-        failed, times = self._failing.pop(site.key, (None, 0))
+        key = _who_failed(access, site.key[1])
+        failed, times = self._failing.pop(key, (None, 0))
         if not access.is_closed_for_now:
             return False
-        if failed is not access:
+        if failed is not access and access.snapshot.proxy in ("", site.key[1]):
             times += 1
-        self._failing[site.key] = access, times
+        self._failing[key] = access, times
         if len(self._failing) > _FAILING_MAX:
             del self._failing[next(iter(self._failing))]
         is_retried = times <= self._tries
@@ -262,6 +263,11 @@ class Sites:
             send(*event)
         except Exception as exc:  # a bug of any kind
             _fail(about, exc)
+
+
+def _who_failed(access: Access, proxy: str) -> _Key:
+    """Return whose failures count for a request through a proxy: those of the site, or of the proxy."""
+    return access.snapshot.origin, proxy if access.snapshot.proxy else ""
 
 
 async def _pause(site: _Site, seconds: float) -> None:

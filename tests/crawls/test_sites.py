@@ -289,6 +289,39 @@ def test_a_request_whose_proxy_is_dead_is_given_up() -> None:
         assert done.stats["robotstxt/request_count"] == 3
 
 
+class FailsOnce(ForwardProxy):
+    """A proxy that refuses its first request."""
+
+    def answer(self, hit: Hit) -> Answer:
+        return Answer(status=407) if len(self.hits) == 1 else super().answer(hit)
+
+
+def test_each_proxy_has_its_own_retries() -> None:
+    """If the first one is dead, the other is tried all the same when their wait is over."""
+    with Site(ROBOTS) as site, FailsOnce() as proxy:
+        requests = [
+            {"url": f"{site.url}/{number}", "meta": {"proxy": one}, "priority": -number}
+            for number, one in enumerate(["http://127.0.0.1:1", proxy.url])
+        ]
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1, "NOROBOTS_RETRY_CLOSED": 1, "RETRY_TIMES": 0}
+        done = crawl(*requests, settings=settings)
+        assert done.pages == [f"{site.url}/1"]
+        assert waiting(done)["waited"] == 2
+
+
+def test_a_site_that_fails_uses_up_the_retries_of_all_proxies() -> None:
+    """A request without a proxy that comes later is dropped at once."""
+    with Site(Closed(9)) as site, ForwardProxy() as proxy:
+        first = {"url": f"{site.url}/1", "meta": {"proxy": proxy.url}}
+        settings = {**RETRY, "NOROBOTS_ERROR_TTL": 1}
+        done = crawl(
+            first, settings=settings, spider="following.ThenAnyway", arguments={"then": f"{site.url}/late"}
+        )
+        assert Counter(drop.type for drop in done.drops) == {"RobotsUnreachable": 2}
+        assert len(site.robots_hits()) == 3
+        assert waiting(done) == {"waited": 1, "given_up": 1}
+
+
 def test_a_site_that_is_closed_to_two_proxies_counts_once() -> None:
     with Site(ROBOTS) as site:
         proxies = ["http://127.0.0.1:1", "http://127.0.0.1:2"]
@@ -510,13 +543,24 @@ def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_pa
 # Code of users
 
 
-def test_a_subclass_that_ignores_the_result_sends_no_forbidden_request(mode: str) -> None:
-    with Site(Closed(1)) as site:
-        subclass = {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.IgnoresTheResult": 100}}
-        done = crawl(f"{site.url}/back/1", f"{site.url}/1", settings={**RETRY, **subclass})
-        assert site.pages() == ["/1"]
-        assert [drop.type for drop in done.drops] == ["RobotsForbidden"]
-        assert waiting(done) == {"waited": 2, "came_back": 2}
+def test_a_subclass_that_ignores_the_result_sends_no_request_to_a_closed_site(mode: str) -> None:
+    """The rules expire in a middleware before it. The first request goes by what was loaded for it."""
+    middlewares = {"middlewares.DropsRepeated": 50, "derived.IgnoresTheResult": 100}
+    settings = {
+        **FOR_EVER,
+        "NOROBOTS_TTL": 1,
+        "NOROBOTS_TTL_MIN": 0,
+        "NOROBOTS_STALE_TTL": 0,
+        "PAUSE": 2,
+        "DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.{name}": n for name, n in middlewares.items()},
+    }
+    with Site(InTurn(Answer(ROBOTS), CLOSED)) as site:
+        urls = [{"url": f"{site.url}/{number}", "priority": -number} for number in range(2)]
+        done = crawl(*urls, settings=settings)
+        assert site.pages() == ["/0"]
+        [drop] = done.drops
+        assert (drop.url, drop.type) == (f"{site.url}/1", "IgnoreRequest")
+        assert drop.text == "the request waits until robots.txt is downloaded again"
 
 
 @pytest.mark.parametrize("expires", [False, True])

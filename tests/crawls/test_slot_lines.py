@@ -83,6 +83,7 @@ def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode:
 
 @pytest.mark.parametrize("delay", [0, 0.1], ids=["no delay", "a delay"])
 def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay: float, mode: str) -> None:
+    """Also if the engine asks for a request only when it is woken."""
     settings = {
         **ADDON,
         **IN_ORDER,
@@ -92,7 +93,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
     }
     with Site(RULES) as site:
         urls = [f"{site.url}/page", f"{site.url}/token"]
-        seen = crawl(*urls, settings=settings)
+        seen = crawl(*urls, settings=settings, spider="scheduling.WithoutHeartbeat")
     assert sorted(seen.pages) == urls
 
 

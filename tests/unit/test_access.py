@@ -31,12 +31,30 @@ def test_a_statement_of_the_site_is_not_temporary(status: int) -> None:
     assert not judge(replace(FOUND, status=status)).temporary
 
 
-def test_the_wait_is_doubled_when_each_of_several_proxies_has_failed() -> None:
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [
+        (["one", "two", "three", "one", "two"], [60, 60, 60, 120, 120]),
+        (["one", "", "two", "", "one", "two"], [60, 60, 60, 120, 120, 120]),  # the site fails, too
+        ([*(f"{number}" for number in range(12)), "0"], [*[60] * 11, 120, 120]),  # more are the site's fault
+    ],
+)
+def test_the_wait_is_doubled_when_one_of_several_proxies_has_failed_again(
+    failed: list[str], expected: list[int]
+) -> None:
     access, waits = None, []
-    for proxy in ["one", "two", "three", "one", "two"]:
+    for proxy in failed:
         access = judge(replace(LOST, proxy=proxy), access)
         waits.append(access.lifetime)
-    assert waits == [60, 60, 60, 120, 120]
+    assert waits == expected
+
+
+def test_a_proxy_that_fails_closes_the_site_to_those_that_have_failed_since_the_wait_was_doubled() -> None:
+    access, closed = None, []
+    for proxy in ["one", "two", "one", "", "two"]:
+        access = judge(replace(LOST, proxy=proxy), access)
+        closed.append([name for name in ("one", "two", "") if access.applies_to(name)])
+    assert closed == [["one"], ["one", "two"], ["one"], ["one", "two", ""], ["one", "two"]]
 
 
 def test_a_closed_origin_names_the_failure_and_the_setting() -> None:

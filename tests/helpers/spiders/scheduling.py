@@ -61,6 +61,17 @@ class Watching(Pages):
             self.engine.unpause()  # the engine gets this last request next, and then asks the scheduler
 
 
+class WithoutHeartbeat(Pages):
+    """Keeps the engine from asking for a request every few seconds without a reason."""
+
+    listens: ClassVar = {"scheduled": signals.request_scheduled}
+
+    def scheduled(self) -> None:
+        slot: Any = self.engine._slot
+        if slot.heartbeat.running:
+            slot.heartbeat.stop()
+
+
 class WhenIdle(Pages):
     """Lets the engine look more often than every 5 s if anything is left to do."""
 

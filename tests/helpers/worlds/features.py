@@ -323,7 +323,11 @@ class Items(Pages):
         while not compat.is_closing(self.crawler):
             await compat.sleep(0)
         active = compat.downloader(self.crawler).active
-        self.notes["close"] = {"under way": [request.url for request in active], "time": time.monotonic()}
+        self.notes["close"] = {
+            "under way": [request.url for request in active],
+            "files": [request.meta[ROBOTS_DOWNLOAD] for request in active if ROBOTS_DOWNLOAD in request.meta],
+            "time": time.monotonic(),
+        }
 
     def _go_on(self) -> None:
         self._is_paused = False

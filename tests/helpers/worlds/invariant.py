@@ -8,7 +8,7 @@ The settings of a crawl and the manner of its spider say what else is checked:
 
 - A crawl with `NOROBOTS_STORE` is repeated with the same store, and one with `HTTPCACHE_ENABLED` with the
   same cache.
-- One with `NOROBOTS_EVIDENCE` is audited, and every decision must agree.
+- One with `NOROBOTS_EVIDENCE` is audited with its head, and every decision must agree.
 - With `NOROBOTS_META`, there is no item of a page that says ``noindex``.
 - One that its spider closes is resumed. After the close, it sends nothing that was not under way; nor does
   one that its spider pauses, during the pause.
@@ -120,7 +120,8 @@ def _crawl_and_judge(
     if manner.close:
         again = run_crawl(replace(manner, close=0))
         log = first + _with_cached(played, again, played.log[start:])
-        return [Judge(world, log, promises, closed=(len(first), _unsure(done, first)))], [done, again]
+        unsure = set(done.notes["close"]["files"] if "close" in done.notes else ())
+        return [Judge(world, log, promises, closed=(len(first), unsure))], [done, again]
     judge = Judge(world, first, promises)
     if "NOROBOTS_STORE" not in promises and "HTTPCACHE_ENABLED" not in promises:
         return [judge], [done]
@@ -138,14 +139,6 @@ def _with_cached(played: Played, done: Crawl, log: Sequence[Arrival]) -> list[Ar
         page = played.arrival_of(origin, of_cache.partition("#")[0].removeprefix(origin))
         cached.append(page._replace(time=time, url=url.partition("#")[0], is_cached=True))
     return sorted([*log, *cached], key=lambda arrival: arrival.time) if cached else list(log)
-
-
-def _unsure(done: Crawl, log: Sequence[Arrival]) -> set[str]:
-    """Return the origins whose files were being downloaded when a crawl was closed."""
-    if "close" not in done.notes:
-        return set()
-    under_way = set(done.notes["close"]["under way"])
-    return {arrival.asker for arrival in log if arrival.asker and arrival.url in under_way}
 
 
 def _sent_after_close(manner: Manner, done: Crawl, log: Sequence[Arrival]) -> Iterator[str]:
@@ -187,7 +180,7 @@ def _wrong_items(world: World, done: Crawl) -> Iterator[str]:
 
 
 def _audit(folder: str, outcome: Outcome) -> None:
-    """Audit the evidence of the crawls, and add what is wrong with it to the faults."""
+    """Audit the evidence of the crawls by their heads, and add what is wrong with it to the faults."""
     made = sum(
         one.stats.get(name, 0)
         for one in outcome.crawls
@@ -196,7 +189,8 @@ def _audit(folder: str, outcome: Outcome) -> None:
     stored = sum(one.stats.get("norobots/evidence/decisions", 0) for one in outcome.crawls)
     if stored != made or any("norobots/evidence/lost" in one.stats for one in outcome.crawls):
         outcome.faults.append(f"of {made} decisions, {stored} are stored")
-    done = processes.run("scrapy", "robots-audit", folder)
+    heads = [f"--head={one.stats.get('norobots/evidence/head')}" for one in outcome.crawls]
+    done = processes.run("scrapy", "robots-audit", *heads, folder)
     if done.returncode != 0 or f" {made:,} decision" not in done.stdout:
         outcome.faults.append(f"the audit ended with {done.returncode}: {done.stdout}{done.stderr}")
     outcome.audited = made
