@@ -172,6 +172,7 @@ class Parking:
         if sent is not None and sent.state is State.SENT and not self._lines.may_reach(request, sent.slot):
             return self._hold(sent)
         if not self.reach(request):
+            del self.sent[request]
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
         return None
 

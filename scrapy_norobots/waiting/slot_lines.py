@@ -218,6 +218,7 @@ class Lines:
         if line.entry is None or self._slots.has_delay(slot):
             if line.stop_timer is not None:
                 line.stop_timer()
+            # When Scrapy has removed a request that has left from its slot, which it does after this call.
             line.stop_timer = compat.call_later(0, partial(self._ring, line))
 
     def clear(self) -> list[Parked]:

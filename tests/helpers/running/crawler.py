@@ -45,6 +45,7 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
         assert not downloader.active
         assert downloader._free_downloads == 0
         assert not downloader.parking, vars(downloader.parking)
+        assert not getattr(downloader.parking, "sent", None), downloader.parking.sent
 
 
 def main() -> None:
