@@ -52,6 +52,9 @@ class ThrottledDownloader(Downloader):
             warnings.warn(f"{name} is deprecated", ScrapyDeprecationWarning, stacklevel=2)
         return super().__getattribute__(name)
 
+    def _slot_gc(self, age: float = 60) -> None:
+        """Do nothing: no slots are left to remove. Scrapy 2.14 calls this when the crawl starts."""
+
     def close(self) -> None:
         pass
 

@@ -65,7 +65,7 @@ def main() -> None:
         other = scrapy.crawler.Crawler(load_object(job["spider"]), {**settings, **job["beside"]})
         process.crawl(other, requests=job["requests"], **job["arguments"])
     process.start()
-    if process.bootstrap_failed:
+    if process.bootstrap_failed or crawler.stats is None:  # Scrapy 2.14 does not always say the first
         sys.exit(1)  # Scrapy has logged why
     check_that_all_was_given_back(crawler)
     spider = crawler.spider
