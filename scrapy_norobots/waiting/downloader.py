@@ -49,13 +49,10 @@ class RobotsDownloader(Downloader):
         return hasattr(self, "active") and hasattr(self, "total_concurrency")
 
     def needs_backout(self) -> bool:
-        """Return True if the engine should send no more requests for now. Without a limit, return False.
-
-        If there is no place, the engine may still ask the scheduler, which then only looks ahead.
-        """
+        """Return True if the engine should send no more requests for now."""
         if self.parking is None or not self._can_count:
             return super().needs_backout()
-        return self.parking.has_nothing_to_do(self.has_place())
+        return not self.has_place() or self.parking.has_nothing_to_do()
 
     def has_place(self) -> bool:
         """Return whether one more request may be sent; true if there is no limit, or none is known."""

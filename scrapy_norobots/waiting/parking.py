@@ -2,7 +2,7 @@
 
 A request whose robots.txt is not in memory steps aside, and keeps its order among the requests of its site.
 The next one is then looked for behind it, within bounds, so that the files of further sites are loaded
-meanwhile. When a request is found that can only wait for others, the search pauses until something has moved.
+meanwhile.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Parking:
         """Return the next request to be sent; None if there is none for now."""
         ready = self._first() if self.lines else None
         if ready is None or ready.request.priority < self._source.highest_priority:
-            pulled = self._pull(has_place=self._has_place())
+            pulled = self._pull()
             ready = self._first() if self.lines else None
             if pulled is not None:
                 if ready is None or pulled.request.priority > ready.request.priority:
@@ -156,11 +156,9 @@ class Parking:
 
     # For the downloader
 
-    def has_nothing_to_do(self, has_place: bool) -> bool:
-        """Return whether the engine need not ask for a request. Without a place, it can send none."""
-        if has_place and self.lines and self._lines.first() is not None:
-            return False
-        return not ((has_place or self._source.may_have_more) and self._may_pull(has_place))
+    def has_nothing_to_do(self) -> bool:
+        """Return whether the engine need not ask for a request, though there is a place."""
+        return not self._may_pull() and not (self.lines and self._lines.first())
 
     def hold(self, request: Request) -> Deferred[None] | None:
         """Let a request wait that has passed the middlewares, without a place; None if it is sent now.
@@ -285,43 +283,40 @@ class Parking:
 
     # Requests that wait
 
-    def _pull(self, *, has_place: bool) -> Parked | None:
+    def _pull(self) -> Parked | None:
         """Return the first request of the source that need not wait; park those before it."""
         for _ in range(_AT_ONCE):
-            if not self._may_pull(has_place) or (request := self._source.take()) is None:
+            if not self._may_pull() or (request := self._source.take()) is None:
                 return None
             if request in self.sent or request in self._parked:
                 request = request.copy()  # a spider may yield the same object twice
             pulled = self._new(request, self._waits_for(request), State.SCHEDULED)
-            if not self._must_wait(pulled, has_place):
+            if not self._must_wait(pulled):
                 return pulled
         self._wake()
         return None
 
-    def _must_wait(self, pulled: Parked, has_place: bool) -> bool:
+    def _must_wait(self, pulled: Parked) -> bool:
         """Let a request of the source wait, and return True, if it must."""
         if pulled.question is not None and self._sites.must_wait(pulled.request, pulled.question):
             self._enter(pulled, State.LOADING)
-            self._park(pulled, has_place)
+            self._park(pulled)
             return True
-        if has_place and (pulled.question is None or self._lines.may_pass(pulled.slot)):
+        if pulled.question is None or self._lines.may_pass(pulled.slot):
             return False
         self._join(pulled)
-        if not has_place:
-            self._paused_until = math.inf
         return True
 
-    def _may_pull(self, has_place: bool) -> bool:
-        is_paused = self._paused_until and self._paused_until > monotonic()
-        if is_paused or (self._keeps_order and not has_place):
+    def _may_pull(self) -> bool:
+        if self._paused_until and self._paused_until > monotonic():
             return False
         return len(self._parked) - self._sites.closed_count < self._most
 
-    def _park(self, parked: Parked, has_place: bool) -> None:
+    def _park(self, parked: Parked) -> None:
         if not (waiting := self._sites.wait(parked)):
             return
         left = self._most - len(self._parked) + self._sites.closed_count
-        if waiting > left // 2 or (not has_place and waiting > 1):  # the file is on its way already
+        if waiting > left // 2:
             self._paused_until = math.inf
         elif self._keeps_order:
             self._paused_until = monotonic() + _ORDER_PATIENCE

@@ -43,7 +43,6 @@ class Source:
         }
         # How many of the requests that it got from here it has, by priority. It may have others, too.
         self._priorities: dict[int, int] = defaultdict(int)
-        self.may_have_more = True
 
     @property
     def highest_priority(self) -> float:
@@ -55,13 +54,11 @@ class Source:
         is_accepted: bool = self.scheduler.enqueue_request(request)
         if is_accepted:
             self._priorities[request.priority] += 1
-            self.may_have_more = True
         return is_accepted
 
     def take(self) -> Request | None:
         """Take its next request; None if it gives none for now."""
         request: Request | None = self.scheduler.next_request()
-        self.may_have_more = request is not None
         if request is None:
             return None
         self._priorities[request.priority] -= 1

@@ -38,7 +38,7 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
     {
         State.SCHEDULED: {
             State.LOADING: "its robots.txt must be loaded, or its site is closed",
-            State.IN_LINE: "its slot cannot send it yet, or there is no free place",
+            State.IN_LINE: "its slot cannot send it yet",
             State.SENT: "nothing keeps it",
         },
         State.LOADING: {
