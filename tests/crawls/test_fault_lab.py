@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from tests.helpers.running import faulttable
-from tests.helpers.running.crawling import ADDON, crawl
+from tests.helpers.running.crawling import ADDON, crawl, uses_httpx
 from tests.helpers.running.faulttable import LIMITS, outcome
 from tests.helpers.sites.faults import FAULTS, Fault, FaultLab, no_alert
 
@@ -29,9 +28,8 @@ def check_outcomes(lab: FaultLab, faults: list[Fault], mode: str, settings: dict
 
 
 def test_each_fault_has_its_expected_outcome(mode: str) -> None:
-    # Without a reactor, Scrapy 2.16 and older use httpx, which hides how TLS ends.
-    uses_httpx = mode == "no reactor" and find_spec("scrapy.core.downloader.handlers._aiohttp") is None
-    hidden = [fault for fault in FAULTS if uses_httpx and fault.play is no_alert]
+    # httpx hides how TLS ends.
+    hidden = [fault for fault in FAULTS if uses_httpx(mode) and fault.play is no_alert]
     with FaultLab() as lab:
         # Hosts that respond at some time get a long timeout, so that none looks dead on a busy machine.
         for hangs, timeout in ((False, 60), (True, 1)):

@@ -18,7 +18,7 @@ from scrapy.settings import default_settings
 from tests.crawls.test_closing import read_until, running
 from tests.crawls.test_components import scrapy
 from tests.helpers.running.commands import run, words
-from tests.helpers.running.crawling import ADDON, BY_HAND, Crawl, crawl, with_report
+from tests.helpers.running.crawling import ADDON, BY_HAND, Crawl, crawl, uses_httpx, with_report
 from tests.helpers.running.project import make_project
 from tests.helpers.sites import Answer, ForwardProxy, Hit, Site, page
 
@@ -267,6 +267,8 @@ def test_a_request_is_given_up_if_its_site_refuses_access_after_the_wait() -> No
 def test_a_dead_proxy_closes_the_site_to_no_request_with_another_proxy(
     mode: str, settings: dict[str, Any]
 ) -> None:
+    if uses_httpx(mode):
+        pytest.skip("requests have no proxies of their own")
     with Site(ROBOTS) as site, ForwardProxy() as proxy:
         urls = [f"{site.url}/{number}" for number in range(5)]
         proxies = ["http://127.0.0.1:1", *[proxy.url] * 4]

@@ -44,8 +44,9 @@ def check_that_all_was_given_back(crawler: scrapy.crawler.Crawler) -> None:
     if isinstance(downloader, RobotsDownloader):
         assert not downloader.active
         assert downloader._free_downloads == 0
-        assert not downloader.parking, vars(downloader.parking)
-        assert not getattr(downloader.parking, "sent", None), downloader.parking.sent
+        parking = downloader.parking
+        assert not parking, vars(parking)
+        assert parking is None or not parking.sent, parking.sent
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,11 @@ class Job:
     beside: dict[str, Any] | None = None  # changed settings for a second, simultaneous crawl
     frees: bool = False  # whether to note if the crawler is freed in the end
     deprecated: str = "nothing"  # the start of the only deprecation warning that is allowed
+
+
+def uses_httpx(mode: str) -> bool:
+    """Return whether Scrapy downloads with httpx, as until 2.16 without a reactor: no proxies of requests."""
+    return mode == "no reactor" and find_spec("scrapy.core.downloader.handlers._aiohttp") is None
 
 
 def crawl(*requests: str | dict[str, Any], timeout: float = 60, **job: Any) -> Crawl:
