@@ -105,7 +105,9 @@ def test_a_stop_while_the_store_is_slow_leaves_no_lock(mode: str, tmp_path: Path
         assert process.wait() == 0, log + err
         assert not second.hits
         origin = Origin("http", second.host, int(second.url.rpartition(":")[2]))
-    assert asyncio.run(SqliteStore(str(path), 2**20).lock(origin, 1)).is_held
+    store = SqliteStore(str(path), 2**20)
+    assert asyncio.run(store.lock(origin, 1)).is_held
+    asyncio.run(store.close())
 
 
 @pytest.mark.skipif(
