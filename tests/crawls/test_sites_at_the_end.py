@@ -39,7 +39,6 @@ def test_an_item_limit_ends_the_wait(mode: str) -> None:
 def test_ctrl_c_ends_the_wait(mode: str) -> None:
     with Site(Closed(9)) as site, running(f"{site.url}/1", settings=FOR_EVER) as process:
         log = read_until("Waits for a closed site", process)
-        time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert process.wait() == 0, log + err
@@ -66,7 +65,6 @@ def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp
     with Site(InTurn(CLOSED, for_long, CLOSED, CLOSED)) as site:
         with running(f"{site.url}/1", settings={**RETRY, **job}) as process:
             log = read_until("wait until", process, times=2)  # the first retry has failed
-            time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.wait() == 0, log + err
@@ -121,7 +119,6 @@ def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) 
         with running(*urls, settings={**FOR_EVER, **once, **job}, arguments={"follow": True}) as process:
             # The late request waits for the retry, which does not end. The other one is sent at that time.
             log = read_until(f"Crawled (200) <GET {healthy.url}/then>", process)
-            time.sleep(1)  # Scrapy's signal handler logs too, so a signal during a log call can be lost
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
             assert process.wait() == 0, log + err

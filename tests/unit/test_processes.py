@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,25 @@ def test_a_process_that_times_out_is_killed_and_its_output_is_shown(
         processes.run(module(tmp_path, SLEEP), "-x", cwd=tmp_path, timeout=0.01)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+LOG = """
+import logging, signal, sys
+signal.signal(signal.SIGALRM, lambda *_: (logging.error("received"), sys.exit(3)))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+print("logs", flush=True)
+while True:
+    logging.error("a line")
+"""
+
+
+def test_a_signal_during_a_log_call_is_not_lost(tmp_path: Path) -> None:
+    with processes.Piped(module(tmp_path, LOG), cwd=tmp_path) as process:
+        assert process.stdout.readline() == "logs\n"
+        time.sleep(0.5)  # the log fills its pipe, so the signal comes when a line is being written
+        _, log = process.communicate(60)
+        assert process.wait() == 3
+    assert "received" in log
 
 
 RUN = """

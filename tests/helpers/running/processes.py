@@ -334,13 +334,15 @@ def open_standard_files() -> None:
     encoding = os.environ.get("PYTHONIOENCODING")
     for place, name in enumerate(("stdin", "stdout", "stderr")):
         before, is_read = getattr(sys, name), name == "stdin"
-        buffering = -1 if is_read or not before.write_through else 0  # as PYTHONUNBUFFERED says
+        # As PYTHONUNBUFFERED says; but Scrapy's signal handlers log, and a buffer refuses that in the middle
+        # of a log call, so that the signal would be lost.
+        is_through = before.write_through or name == "stderr"
         file = io.TextIOWrapper(
-            open(place, "rb" if is_read else "wb", buffering, closefd=False),  # noqa: SIM115
+            open(place, "rb" if is_read else "wb", -1 if is_read or not is_through else 0, closefd=False),  # noqa: SIM115
             encoding or before.encoding,
             "strict" if encoding and name != "stderr" else before.errors,
             line_buffering=before.line_buffering,
-            write_through=before.write_through,
+            write_through=is_through,
         )
         setattr(sys, name, file)
         setattr(sys, f"__{name}__", file)
