@@ -148,6 +148,18 @@ def test_the_delay_changes_when_the_file_changes() -> None:
     assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
 
 
+def test_a_request_that_waits_while_the_file_changes_does_not_undo_the_delay() -> None:
+    robots = iter(["User-agent: *\n", SLOW])
+    settings = {**OBEY, "DOWNLOAD_DELAY": 0.1, "NOROBOTS_TTL": 0.5, "NOROBOTS_TTL_MIN": 0}
+    with Site(lambda _: Answer(next(robots, SLOW))) as site, Site() as other:  # in one slot
+        urls = [f"{one.url}/{number}" for number in range(8) for one in (other, site)]
+        seen = crawl(*urls, settings=settings)
+        since = site.robots_hits()[1].time
+    assert len(seen.pages) == 16
+    times = [hit.time for hit in site.hits if hit.time > since]
+    assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
+
+
 def test_a_forbidden_request_does_not_wait_for_the_delay() -> None:
     settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CLOSESPIDER_TIMEOUT": 10}
     with Site(SLOW.replace(str(DELAY), "3600")) as site:

@@ -25,7 +25,7 @@ from scrapy.http import Response
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features.crawl_delay.turns import FleetTurns, Turn
 from scrapy_norobots.question import Question
-from scrapy_norobots.rules.access import Access
+from scrapy_norobots.rules.access import Access, OriginCache
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
@@ -65,7 +65,9 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     is_shared = read(crawler.settings, "NOROBOTS_CRAWL_DELAY_SHARED")
     if config.crawl_delay_max:
         fleet = FleetTurns(crawler, config.store) if is_shared else None
-        SlotDelays(crawler, events, config.crawl_delay_max, fleet)
+        events.opened.connect(
+            lambda core: SlotDelays(crawler, events, core.origins, config.crawl_delay_max, fleet)
+        )
     elif is_shared:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
 
@@ -74,17 +76,23 @@ class SlotDelays:
     """The `Crawl-delay` of each download slot of one crawl."""
 
     def __init__(
-        self, crawler: Crawler, events: Events, longest: float, fleet: FleetTurns | None = None
+        self,
+        crawler: Crawler,
+        events: Events,
+        origins: OriginCache,
+        longest: float,
+        fleet: FleetTurns | None = None,
     ) -> None:
         """Take the longest delay that is kept, in seconds, and what the turns of a fleet share."""
         self._crawler = crawler
+        self._origins = origins
         self._longest = longest
         self._fleet = fleet
         self._log = crawl_log(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
-        # The delays of requests that are not in their slot yet; some requests never get there.
-        self._brought: WeakKeyDictionary[Request, tuple[Origin, float]] = WeakKeyDictionary()
+        # What was asked for requests that are not in their slot yet; some requests never get there.
+        self._brought: WeakKeyDictionary[Request, tuple[Question, Access]] = WeakKeyDictionary()
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         crawler.signals.connect(self._respond, signals.response_downloaded)
         # `RobotsScheduler` needs the slot of a request before the middleware has received it.
@@ -121,8 +129,7 @@ class SlotDelays:
 
     def ruled(self, request: Request, question: Question, access: Access) -> None:
         """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
-        asked = crawl_delay(access.rules, question.robot) or 0.0
-        self._brought[request] = question.origin, min(asked, self._longest)
+        self._brought[request] = question, access
 
     def use_slot_of_host(self, request: Request) -> None:
         """Let a redirected request be sent in the slot of its new host, unless the user has chosen a slot."""
@@ -150,7 +157,15 @@ class SlotDelays:
         name = request.meta["download_slot"]  # the downloader has set it
         if self._downloader is None or (brought is None and name not in self._slots):
             return
-        self._keep(name, self._downloader.slots[name], *(brought or (None, 0.0)))
+        origin, seconds = None, 0.0
+        if brought is not None:
+            question, access = brought
+            origin = question.origin
+            latest = self._origins.latest(origin)  # which may have come after the verdict
+            if latest is not None and latest.is_ready(question.robot):
+                access = latest
+            seconds = min(crawl_delay(access.rules, question.robot) or 0.0, self._longest)
+        self._keep(name, self._downloader.slots[name], origin, seconds)
 
     def _respond(self, response: Response, request: Request) -> None:
         """Count the delay of a slot from a response on."""
