@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
-from tests.helpers.running.crawling import ADDON, crawl, run_crawl
+from tests.helpers.running.crawling import run_crawl
 from tests.helpers.running.processes import ROOT
 from tests.helpers.sites import Site
 
@@ -26,22 +25,6 @@ def test_a_deprecation_warning_fails_the_test(mode: str) -> None:
         done = run_crawl(f"{site.url}/", spider="configured.Outdated")
     assert "ScrapyDeprecationWarning: the old way" in done.stderr
     assert "Traceback" in done.stderr  # `crawl` fails on this
-
-
-def test_all_features_together_log_no_deprecation(mode: str, tmp_path: Path) -> None:
-    settings = {
-        **ADDON,
-        "NOROBOTS_ALSO_OBEY": ["rfc9309"],
-        "NOROBOTS_META": True,
-        "NOROBOTS_REPORT": str(tmp_path / "report.html"),
-        "NOROBOTS_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
-        "USER_AGENT": "FooBot/1.0",
-    }
-    with Site(RULES) as site:
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{site.url}/robots.txt", settings=settings)
-    assert len(seen.pages) == 2
-    assert len(seen.drops) == 1
-    assert "Deprecat" not in seen.log
 
 
 def test_a_command_logs_no_deprecation() -> None:

@@ -16,36 +16,23 @@ import pytest
 
 from tests.helpers.running import processes
 from tests.helpers.running.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
-from tests.helpers.sites import Answer, Hit, Site
+from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
 
 
-def test_without_free_downloads_of_robots_txt_all_take_places() -> None:
-    robots = Answer(RULES, before=lambda: threading.Event().wait(0.3))
-    with Site(robots) as site:
-        seen = crawl(
-            "data:,",
-            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 0},
-            spider="scheduling.Watching",
-            arguments={"then": [f"{site.url}/{i}" for i in range(20)]},
-        )
-    assert len(seen.pages) == 1 + 20
-    assert seen.notes["most active"] <= 4 + 1  # a download through the engine does not ask for room
-
-
-def test_downloads_of_robots_txt_above_the_limit_take_places() -> None:
-    robots = Answer(RULES, before=lambda: threading.Event().wait(0.5))
-    with Site(robots, host="0.0.0.0") as site:
-        seen = crawl(
-            "data:,",
-            settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2, **QUEUE},
-            spider="scheduling.Watching",
-            arguments={"then": [f"{site.url_of(f'127.0.0.{host}')}/" for host in range(1, 31)]},
-        )
-    assert len(seen.pages) == 1 + 30
-    assert seen.notes["most active"] <= 4 + 2 + 2  # two may start before the engine asks for room
+def test_without_free_downloads_of_robots_txt_all_take_places(mode: str) -> None:
+    """The download takes longer than a crawl with one place waits for the sake of the order."""
+    asked = threading.Event()
+    asked_meanwhile: list[bool] = []
+    slow = Answer(RULES, before=lambda: asked_meanwhile.append(asked.wait(2)))
+    with Site(RULES, {"/page": Answer(before=asked.set)}) as site, Site(slow, host="127.0.0.2") as other:
+        site.answers["/"] = page(f"{other.url}/", f"{site.url}/page")
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 1, "NOROBOTS_CONCURRENT_FETCHES": 0}
+        seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
+    assert len(seen.pages) == 3
+    assert asked_meanwhile == [False]
 
 
 def test_downloads_of_robots_txt_do_not_wait_for_a_connection(mode: str) -> None:
@@ -82,6 +69,15 @@ class InHand:
         time.sleep(0.02)
         with self._lock:
             self._now -= 1
+
+
+def test_no_more_files_than_the_limit_are_downloaded_at_a_time() -> None:
+    hand = InHand()
+    with Site(hand.page(), host="0.0.0.0") as site:
+        urls = hosts_of(site, 30)
+        seen = crawl(*urls, settings={**ADDON, "CONCURRENT_REQUESTS": 4, "NOROBOTS_CONCURRENT_FETCHES": 2})
+    assert len(seen.pages) == 30
+    assert hand.most == 2
 
 
 @pytest.mark.parametrize("limit", [1, 3])

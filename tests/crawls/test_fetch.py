@@ -85,38 +85,27 @@ def test_a_page_that_is_sent_without_a_user_agent_obeys_the_default_record() -> 
     assert "user-agent" not in site.hits[-1].headers
 
 
-def test_the_user_agent_that_a_spider_sets_when_it_is_opened_selects_the_record() -> None:
-    with Site("User-agent: OpenedBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
-        crawl(
-            *(f"{site.url}/{name}" for name in "ab"),
-            spider="configured.Renaming",
-            deprecated="The 'user_agent' spider attribute",
-        )
-    assert site.pages() == ["/b"]
-    assert {hit.headers["user-agent"] for hit in site.hits} == {"OpenedBot/5.0"}
-
-
-def test_a_request_at_the_opening_of_a_spider_does_not_change_the_record() -> None:
-    with Site("User-agent: SpiderBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
+@pytest.mark.parametrize(
+    ("spider", "sent", "pages"),
+    [
+        ("Renaming", "OpenedBot/5.0", ["/b", "/c"]),
+        ("SchedulesWhenOpened", "SpiderBot/2.0", ["/b", "/c", "/c"]),
+        ("RenamingTooLate", "FooBot/1.0", ["/b", "/c"]),
+    ],
+)
+def test_the_user_agent_at_the_opening_of_a_spider_selects_the_record(
+    spider: str, sent: str, pages: list[str]
+) -> None:
+    name = sent.partition("/")[0]
+    with Site(f"User-agent: {name}\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
         crawl(
             *(f"{site.url}/{name}" for name in "cab"),
             settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
-            spider="configured.SchedulesWhenOpened",
+            spider=f"configured.{spider}",
             deprecated="The 'user_agent' spider attribute",
         )
-    assert site.pages() == ["/b", "/c", "/c"]
-    assert {hit.headers["user-agent"] for hit in site.hits} == {"SpiderBot/2.0"}
-
-
-def test_a_user_agent_that_a_spider_sets_too_late_selects_no_record() -> None:
-    with Site("User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n") as site:
-        crawl(
-            *(f"{site.url}/{name}" for name in "ab"),
-            settings={**ADDON, "USER_AGENT": "FooBot/1.0"},
-            spider="configured.RenamingTooLate",
-        )
-    assert {hit.headers["user-agent"] for hit in site.hits} == {"FooBot/1.0"}
-    assert site.pages() == ["/b"]
+    assert site.pages() == pages
+    assert {hit.headers["user-agent"] for hit in site.hits} == {sent}
 
 
 def test_robotstxt_user_agent_selects_the_record_and_is_not_sent() -> None:

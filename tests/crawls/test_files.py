@@ -62,15 +62,6 @@ def test_crawls_of_one_process_do_not_overwrite_each_others_report(tmp_path: Pat
     assert names == ["a-2.html", "a-2.json", "a.html", "a.json"]
 
 
-def test_a_report_from_before_the_crawl_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    path.touch()
-    os.utime(path, (1e9, 1e9))
-    crawl("data:,", settings=with_report(path))
-    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
-    assert json.loads(path.read_text())["origins"] == 0
-
-
 def test_a_report_of_a_moment_before_the_crawl_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     with Site(RULES) as site:

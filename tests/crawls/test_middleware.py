@@ -358,17 +358,6 @@ def test_the_users_parser_gets_the_crawler() -> None:
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
 
 
-def test_a_parser_that_raises_closes_the_site() -> None:
-    with Site(ROBOTS) as site:
-        seen = crawl(
-            f"{site.url}/",
-            settings={**ADDON, "ROBOTSTXT_PARSER": "tests.helpers.components.parsers.BrokenParser"},
-        )
-    (drop,) = seen.drops
-    assert drop.type == "RobotsUnreachable"
-    assert "could not be parsed (RuntimeError: no such luck)" in drop.text
-
-
 def test_the_strict_parser_works_with_scrapys_own_middleware() -> None:
     robots = "User-agent: *\nAllow: /back/\nDisallow: /back/\n\nDisallow: /stray\n"
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_norobots.StrictRobotParser"}

@@ -72,17 +72,6 @@ def test_a_mapping_changes_the_default_preset() -> None:
     assert dropped == {"200", "301 nowhere", "304", "400", "401", "410", "cut off"} | not_now
 
 
-def test_each_closed_origin_logs_one_warning_with_the_setting() -> None:
-    with Site(Answer(status=403)) as site:
-        seen = crawl(*(f"{site.url}/{i}" for i in range(5)), settings=FAST)
-    (line,) = seen.log_lines("[scrapy_norobots", "WARNING: ", " requests to http")
-    assert f"{site.url}/robots.txt answered 403: requests to {site.url} are dropped" in line
-    assert "NOROBOTS_STATUS_POLICY denies '403'" in line
-    assert len(seen.drops) == 5
-    assert seen.drops[0].type == "RobotsUnreachable"
-    assert len(site.robots_hits()) == 1
-
-
 @pytest.mark.parametrize(
     ("answer", "most"), [(Answer(status=403), None), (Answer(status=503), 40), (Answer(SHUT), None)]
 )
@@ -114,14 +103,15 @@ def test_robots_txt_itself_is_allowed_at_a_closed_origin() -> None:
     assert [drop.url for drop in seen.drops] == [f"{site.url}/a"]
 
 
-@pytest.mark.parametrize("status", [403, 503])
-def test_a_start_url_at_a_closed_site_logs_one_warning(status: int) -> None:
+@pytest.mark.parametrize(("status", "outcome"), [(403, "403"), (503, "5xx")])
+def test_a_start_url_at_a_closed_site_logs_one_warning(status: int, outcome: str) -> None:
     with Site(Answer(status=status)) as site:
         seen = crawl(f"{site.url}/", f"{site.url}/b")
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"] * 2
     assert len(site.robots_hits()) == (2 if status == 503 else 1)  # tried again
     (line,) = (line for line in seen.log_lines(site.url) if " WARNING: " in line or " ERROR: " in line)
     assert f"{site.url}/robots.txt answered {status}: requests to {site.url} are dropped (" in line
+    assert f"(NOROBOTS_STATUS_POLICY denies '{outcome}')" in line
     why = f"({site.url}/robots.txt answered {status}, and NOROBOTS_STATUS_POLICY denies "
     assert len(seen.log_lines(f"DEBUG: Dropped: <GET {site.url}/", why)) == 2
     assert not seen.log_lines("Forbidden by robots.txt")

@@ -75,8 +75,9 @@ def test_the_dialect_works_with_scrapys_own_middleware() -> None:
     assert site.pages() == ["/"]
 
 
-def test_a_second_reading_that_fails_closes_the_site() -> None:
-    seen, drops, site = crawled("/", NOROBOTS_ALSO_OBEY=["tests.helpers.components.parsers.BrokenParser"])
+@pytest.mark.parametrize("setting", ["ROBOTSTXT_PARSER", "NOROBOTS_ALSO_OBEY"])
+def test_a_reading_that_fails_closes_the_site(setting: str) -> None:
+    seen, drops, site = crawled("/", **{setting: "tests.helpers.components.parsers.BrokenParser"})
     assert site.pages() == []
     assert drops["/"].type == "RobotsUnreachable"
     assert "could not be parsed (RuntimeError: no such luck)" in drops["/"].text

@@ -48,19 +48,6 @@ def ask(site: Site, *plan: tuple[float, str], **settings: Any) -> Crawl:
         )
 
 
-def test_changed_rules_apply_after_the_next_refresh() -> None:
-    with Changing(Answer(RULES), Answer(OTHER_RULES)) as site:
-        seen = ask(
-            site,
-            (0, "/back/"),
-            (0, "/attic/"),
-            (LONGER_THAN_TTL, "/back/"),
-            (0, "/attic/"),
-        )
-    assert seen.notes["results"] == [FORBIDDEN, "passed", "passed", FORBIDDEN]
-    assert len(site.robots_hits()) == 2
-
-
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
 def test_robots_parsed_is_sent_for_a_changed_file_and_not_for_a_304() -> None:
     first = Answer(RULES, headers={"ETag": '"1"'})

@@ -28,7 +28,6 @@ from tests.helpers.judges.evidence import (
     decisions,
     files,
     lines_of,
-    members,
     seal,
     write_lines,
 )
@@ -100,16 +99,6 @@ def test_a_forged_decision_is_found(evidence: Path) -> None:
     assert words in done.stdout
     assert done.stdout.endswith(": 1 problem\n")
     assert done.returncode == 1
-
-
-def test_a_file_that_is_cut_off_is_read_up_to_there(evidence: Path) -> None:
-    """As a process leaves it that was killed while it wrote."""
-    (path,) = files(evidence, ".jsonl.gz")
-    path.write_bytes(b"".join(members(path)[:-1])[:-7])
-    done = audit("--json", evidence)
-    problem, summary = map(json.loads, done.stdout.splitlines())
-    assert problem["problem"].startswith("ended without a closing line (killed?)")
-    assert (summary["problems"], done.returncode) == (1, 1)
 
 
 def damage(folder: Path) -> None:

@@ -250,23 +250,22 @@ def test_attributes_of_the_wrapped_scheduler_can_be_read() -> None:
         }
 
 
-@pytest.mark.parametrize("where", ["settings", "custom_settings"])
-def test_a_scheduler_of_the_user_is_wrapped(mode: str, where: str) -> None:
-    own = {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"} if where == "settings" else {}
-    spider = "LooksAtItsScheduler" if own else "HasItsOwnScheduler"
+@pytest.mark.parametrize(
+    ("spider", "wrapped"),
+    [
+        ("LooksAtItsScheduler", "OtherScheduler"),
+        ("HasItsOwnScheduler", "OtherScheduler"),
+        ("HasAClassOfScheduler", "OwnScheduler"),
+    ],
+    ids=["settings", "custom_settings", "a class"],
+)
+def test_a_scheduler_of_the_user_is_wrapped(mode: str, spider: str, wrapped: str) -> None:
+    other = {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"}
+    own = other if spider == "LooksAtItsScheduler" else {}
     with Site(Closed(9)) as site:
         urls = [f"{site.url}/{number}" for number in range(3)]
         done = crawl(*urls, settings={**FOR_EVER, **own}, spider=f"scheduling.{spider}")
         seen = done.notes["scheduler"]
-        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OtherScheduler")
-        assert (seen["filter"], seen["length"]) == (None, 3)
+        assert (seen["class"], seen["wrapped"], seen["length"]) == ("RobotsScheduler", wrapped, 3)
+        assert (seen["filter"] is None) == (wrapped == "OtherScheduler")
         assert waiting(done) == {"waited": 3, "left": 3}
-
-
-def test_a_scheduler_of_the_user_is_wrapped_if_it_is_set_by_its_class(mode: str) -> None:
-    with Site(Closed(9)) as site:
-        spider = "scheduling.HasAClassOfScheduler"
-        done = crawl(f"{site.url}/1", settings=FOR_EVER, spider=spider)
-        seen = done.notes["scheduler"]
-        assert (seen["class"], seen["wrapped"]) == ("RobotsScheduler", "OwnScheduler")
-        assert waiting(done) == {"waited": 1, "left": 1}

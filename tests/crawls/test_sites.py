@@ -509,21 +509,6 @@ def test_a_download_that_a_spider_cancels_does_not_keep_the_spider_open(mode: st
         assert done.stats["finish_reason"] == "finished"
 
 
-def test_a_download_that_a_middleware_awaits_fails_at_once(mode: str) -> None:
-    with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
-        done = crawl(
-            f"{healthy.url}/1",
-            settings={
-                **FOR_EVER,
-                "OTHER": f"{closed.url}/token",
-                "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 500},
-            },
-        )
-        assert [drop.type for drop in done.drops] == ["RobotsUnreachable"]
-        assert done.drops[0].retry_after
-        assert waiting(done) == {}
-
-
 def test_files_of_a_closed_site_fail_at_once_and_stop_no_pages(mode: str, tmp_path: Path) -> None:
     with Site(Closed(9, headers={"Retry-After": "3000"})) as closed, Site(ROBOTS) as healthy:
         urls = [f"{healthy.url}/{number}" for number in range(20)]

@@ -287,18 +287,6 @@ def origin(number: int) -> Origin:
 FINE = Access("open", Snapshot(ORIGIN, ORIGIN.robots_url, 0.0, status=404), "4xx", lifetime=600)
 
 
-def test_an_access_is_used_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr("scrapy_norobots.rules.access.monotonic", lambda: now)
-    cache = OriginCache(memory_max=10**6)
-    cache.put(origin(1), FINE)
-    now += 599.9
-    assert cache.get(origin(1)) is FINE
-    now += 0.1
-    assert cache.get(origin(1)) is None
-    assert cache.latest(origin(1)) is FINE
-
-
 def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
     cache = OriginCache(memory_max=3 * FINE.size)
     for number in (1, 2, 3, 1, 4):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -13,7 +12,6 @@ from scrapy.core.downloader import Downloader
 from scrapy_norobots.scrapy_api.internals import (
     INTERNALS,
     missing_internals,
-    named_slot_of,
     open_files_max,
     widen_pool,
 )
@@ -27,26 +25,6 @@ def test_an_engine_without_a_downloader_lacks_all_of_it() -> None:
         f"downloader.{name}" for name in INTERNALS["downloader"]
     ]
     assert not [name for name in missing if name.startswith("slot.")]
-
-
-class Old:
-    """Finds a slot as Scrapy's downloader did before 2.14."""
-
-    def _get_slot(self, request: Any, spider: Any) -> tuple[str, Any]:
-        return "a key", (request, spider)
-
-
-class New:
-    """Finds a slot as Scrapy's downloader does from 2.14 on."""
-
-    def _get_slot(self, request: Any, spider: Any = None) -> tuple[str, Any]:
-        return "a key", (request, spider)
-
-
-def test_the_slot_of_a_request_is_found_in_old_and_new_versions() -> None:
-    for downloader, spider in ((Old(), "spider"), (New(), None)):
-        found = named_slot_of(downloader, "request", "spider")  # type: ignore[arg-type]
-        assert found == ("a key", ("request", spider))
 
 
 def test_a_pool_of_connections_is_widened_if_it_has_a_limit() -> None:

@@ -19,22 +19,11 @@ def mock_crawler() -> MagicMock:
     return MagicMock(settings=Settings({"ROBOTSTXT_OBEY": True}), spider=Pages([]))
 
 
-def test_the_scheduler_without_the_middleware_passes_requests_through() -> None:
-    crawler = mock_crawler()
-    scheduler = RobotsScheduler.around(MinimalScheduler).from_crawler(crawler)
-    scheduler.open(crawler.spider)
-    requests = [Request(f"{SITE}/{number}") for number in range(3)]
-    assert not scheduler.has_pending_requests()
-    assert all(scheduler.enqueue_request(request) for request in requests)
-    assert scheduler.has_pending_requests()
-    assert [scheduler.next_request() for _ in range(4)] == [*requests, None]
-    assert scheduler.close("finished") is None
-
-
 def test_the_scheduler_has_the_attributes_of_the_one_that_it_wraps() -> None:
     scheduler = RobotsScheduler.around(MinimalScheduler).from_crawler(mock_crawler())
     scheduler.enqueue_request(Request(SITE))
     assert len(scheduler._requests) == 1
+    assert scheduler.has_pending_requests()
     assert not hasattr(scheduler, "df")
     assert not hasattr(RobotsScheduler.__new__(RobotsScheduler), "_requests")  # as when it is copied
     # Python looks for such names to find out what an object can do.
