@@ -216,11 +216,11 @@ class Judge:
         self._settings = settings
         self._reading = Reading(settings, world.robot)
         self._asks: dict[str, list[Ask]] = {origin: [] for origin in world.files}
-        begin = float("-inf")
+        self._begin = float("-inf")
         if before is not None:
             self._asks = {origin: asks[-1:] for origin, asks in before._asks.items()}
-            begin = before.end
-        self.end: float = log[-1].time if log else begin
+            self._begin = before.end
+        self.end: float = log[-1].time if log else self._begin
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
         self._lost_pages: dict[str, int] = defaultdict(int)
@@ -231,7 +231,7 @@ class Judge:
         self.faults: list[str] = []
         for url in world.starts:
             if world.manner.way(url) == "scheduler":
-                self._find(url, begin)
+                self._find(url, self._begin)
         for number, arrival in enumerate(log):
             if closed is not None and number == closed[0]:
                 self._doubt(closed[1])
@@ -316,8 +316,14 @@ class Judge:
             )
 
     def _delay(self, origin: str) -> float:
-        """Return the `Crawl-delay` of an origin by its latest file, in seconds."""
-        known = [ask.state for ask in self._asks[origin] if ask.since is not None]
+        """Return the `Crawl-delay` of an origin by its latest file, in seconds.
+
+        That of the crawl before is known if it came from the store, and was not asked for again.
+        """
+        asks = self._asks[origin]
+        known = [
+            ask.state for ask in asks if ask.since is not None and (ask.time > self._begin or len(asks) == 1)
+        ]
         return self._reading.delay(known[-1].body) if known and known[-1].body is not None else 0
 
     def _pace(self, arrival: Arrival) -> None:
