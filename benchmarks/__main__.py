@@ -71,7 +71,7 @@ def main() -> None:
         "folder",
         nargs="?",
         type=Path,
-        help="for ask and readings: a directory with robots/HOST and links/HOST (default: generated files)",
+        help="for ask, cost and readings: a directory with robots/HOST and links/HOST (default: generated)",
     )
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds (3)")
     parser.add_argument("--minutes", type=float, default=60, help="for soak: length of the crawl (60)")
@@ -86,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    if options.folder is not None and options.name not in {"ask", "readings"}:
+    if options.folder is not None and options.name not in {"ask", "cost", "readings"}:
         parser.error(f"{options.name} does not use files")
     if options.folder is not None and not options.folder.is_dir():
         parser.error(f"{options.folder} is not a directory")
@@ -107,8 +107,8 @@ def _run(options: argparse.Namespace) -> None:
         soak.run(options.minutes)
     elif options.name == "readings":
         readings.run(options.folder)
-    elif options.name == "ask":
-        ask.run(options.rounds, options.folder)
+    elif options.name in {"ask", "cost"}:
+        (ask if options.name == "ask" else cost).run(options.rounds, options.folder)
     else:
         BENCHMARKS[options.name].run(options.rounds)
 

@@ -54,9 +54,9 @@ class Measured:
 
 
 @contextmanager
-def serving(hosts: str = "benchmarks.server") -> Iterator[int]:
-    """Run the hosts of a module; yields their port."""
-    command = [sys.executable, "-m", hosts]
+def serving(hosts: str = "benchmarks.server", folder: Path | None = None) -> Iterator[int]:
+    """Run the hosts of a module, with robots.txt files from a directory; yields their port."""
+    command = [sys.executable, "-m", hosts, *([] if folder is None else [str(folder.resolve())])]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
     ) as server:
@@ -86,10 +86,24 @@ def comparing_with(folder: Path) -> Iterator[None]:
 
 
 def measure(
-    handler: str, urls: list[str], settings: dict[str, Any], timeout: float = 1200, healthy: str = ""
+    handler: str,
+    urls: list[str],
+    settings: dict[str, Any],
+    timeout: float = 1200,
+    healthy: str = "",
+    *,
+    follows: bool = False,
 ) -> Measured:
-    """Crawl URLs with a handler and measure it; only pages with `healthy` in their URLs are timed."""
-    job = {"urls": urls, "settings": {**settings, **HANDLERS[handler]}, "healthy": healthy}
+    """Crawl URLs with a handler and measure it; only pages with `healthy` in their URLs are timed.
+
+    If it `follows` links, the first page has them to all others; else all are start URLs.
+    """
+    job = {
+        "urls": urls,
+        "settings": {**settings, **HANDLERS[handler]},
+        "healthy": healthy,
+        "starts": 1 if follows else len(urls),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.crawl"],
         input=json.dumps(job),
@@ -124,19 +138,21 @@ def compare(paths: list[str], settings: dict[str, Any], rounds: int) -> dict[str
 
 def main() -> None:
     """Run the crawl of the job on standard input, and write the results to standard output."""
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import CrawlerProcess
 
     job = json.load(sys.stdin)
 
     class Pages(Spider):
         name = "pages"
-        start_urls = job["urls"]
+        start_urls = job["urls"][: job["starts"]]
 
-        def parse(self, response: Any) -> None:
+        def parse(self, response: Any) -> Iterator[Request]:
             # The hosts at 127.2 are the dead ones.
             if "//127.2." not in response.url and job["healthy"] in response.url:
                 arrivals.append(time.perf_counter() - start)
+            if response.url == job["urls"][0]:
+                yield from map(Request, job["urls"][job["starts"] :])
 
     arrivals: list[float] = []
     process = CrawlerProcess(

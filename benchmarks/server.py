@@ -6,9 +6,10 @@ but its pages do; ``127.3.x.x`` is healthy and closes each connection, so that t
 ``127.4.x.x`` responds after 0.05 to 0.35 seconds and ``127.5.x.x`` after 0.2 to 5, each host always after the
 same time. The robots.txt of ``127.6.x.x`` answers 503 for up to 4 seconds after its first request.
 ``127.7.x.x`` is healthy, closes each connection, and has a robots.txt of 100 kB.
+``127.8.x.x`` is healthy; its files have 50 to 500 rules, from the directory in the argument or generated.
 
 ``/shortest`` at ``127.0.0.1`` returns, as JSON, the shortest interval in seconds between two requests to one
-host of the last two kinds, since the last request for it.
+host that responds late, since the last request for it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ import json
 import random
 import sys
 import time
+from functools import cache
+from pathlib import Path
+
+from benchmarks.files import sites
+from scrapy_norobots import RobotsTxt
 
 ROBOTS = b"User-agent: *\nDisallow: /back/\nDisallow: /attic/\n"
 LARGE_ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /town/street-%d/house\n" % n for n in range(3000))
@@ -64,6 +70,19 @@ def shortest_interval() -> bytes:
     return _answer(answer, b"application/json")
 
 
+@cache
+def middling() -> list[bytes]:
+    """Return robots.txt answers of 50 to 500 rules which, by each reading, let all robots fetch ``/0``."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    return [
+        _answer(body, b"text/plain")
+        for body, _ in sites(folder, 1)
+        if 50 <= body.lower().count(b"allow:") <= 500
+        and all(RobotsTxt.parse(body, reading=reading).allowed("/0", "Scrapy") for reading in READINGS)
+    ]
+
+
+READINGS = ("1994", "rfc9309")
 CLOSED_ANSWER = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 ROBOTS_ANSWER = _answer(ROBOTS, b"text/plain")
 LARGE_ROBOTS_ANSWER = _answer(LARGE_ROBOTS, b"text/plain")
@@ -82,6 +101,10 @@ class Host(asyncio.Protocol):
         self._has_large_file = address.startswith("127.7.")
         self._closes = address.startswith("127.3.") or self._has_large_file
         self._address = address
+        self._robots = ROBOTS_ANSWER
+        if address.startswith("127.8."):
+            _, _, high, low = map(int, address.split("."))
+            self._robots = middling()[(high * 250 + low) % len(middling())]
         self._seconds = seconds_of(address)
         self._received = b""
 
@@ -99,7 +122,7 @@ class Host(asyncio.Protocol):
             elif self._has_large_file:
                 self._send(LARGE_ROBOTS_ANSWER)
             elif not self._is_dead:
-                self._send(CLOSED_ANSWER if is_closed(self._address) else ROBOTS_ANSWER)
+                self._send(CLOSED_ANSWER if is_closed(self._address) else self._robots)
             if self._closes:
                 self._transport.close()
 
