@@ -229,6 +229,9 @@ class Judge:
         self._sent: dict[str, list[Sent]] = {origin: [] for origin in world.files}
         self.asked = 0
         self.faults: list[str] = []
+        # The last request for each file before the close. Without an answer, the rules before it stay in use.
+        last = {arrival.asker: arrival for arrival in log[: closed[0] if closed else 0]}
+        self._cut_off = [arrival for arrival in last.values() if arrival.file is None]
         for url in world.starts:
             if world.manner.way(url) == "scheduler":
                 self._find(url, self._begin)
@@ -260,7 +263,7 @@ class Judge:
         if arrival.url.endswith("/robots.txt"):  # and not the target of a redirect
             if asks:
                 self._check_freshness(asks[-1], arrival)
-            asks.append(Ask(arrival.time))
+            asks.append(Ask(arrival.time, is_unsure=any(arrival is one for one in self._cut_off)))
             self.asked += 1
         if arrival.file is not None:
             known = [ask for ask in asks[:-1] if not (ask.is_unsure and ask.state.failures)]
