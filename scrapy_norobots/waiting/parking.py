@@ -212,12 +212,10 @@ class Parking:
     def reach(self, request: Request) -> bool:
         """Take note that a request has reached its slot; return False if it has been given back."""
         sent, slot = self.sent.get(request), self._slots.of(request)
-        if sent is not None:
-            if sent.state is State.GIVEN_BACK:
-                return False
-            sent.slot = slot
+        if sent is not None and sent.state is State.GIVEN_BACK:
+            return False
         self._lines.no_longer_comes(request, slot)
-        self._has_moved(slot)
+        self._has_moved(slot if sent is None else sent.slot)
         return True
 
     def leave(self, request: Request) -> None:

@@ -69,8 +69,8 @@ STATES: Mapping[State, Mapping[State, str]] = MappingProxyType(
 class Parked:
     """A request that waits, `LOADING`, `CLOSED` or `IN_LINE`, or that the engine has, `SENT` or `GIVEN_BACK`.
 
-    `number` grows with each request that begins to wait. `slot` is where it is to be sent, or has been: a
-    middleware may change the slot in its meta. It is None if the request needs no download slot.
+    `number` grows with each request that begins to wait. `slot` is where it is to be sent, unless a
+    middleware changes that. It is None if the request needs no download slot.
     `is_given_up` is true after the last retry of its site has failed. `gate` is fired when a request may be
     sent that waits in the downloader, after the middlewares. `access` judges it, also if it has since
     expired. `error` is what a bug has raised about it while it waited.

@@ -24,18 +24,23 @@ def cut_off_by_reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
-def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str) -> None:
+@pytest.mark.parametrize("failures", [0, 1], ids=["first try", "retry"])
+def test_a_file_that_a_reset_cuts_off_replaces_no_rules(mode: str, failures: int) -> None:
     def play(exchange: Exchange) -> None:
-        if len(exchange.lab.asked["changing"]) == 1:
+        number = len(exchange.lab.asked["changing"])
+        if number == 1:
             exchange.send(HEAD + b"Disallow: /back/\n")
+        elif number <= 1 + failures:
+            exchange.send(b"HTTP/1.0 503 Busy\r\n\r\n")
         else:
             cut_off_by_reset(exchange)
 
     with FaultLab([Fault("changing", "rules", play)]) as lab, Site() as start:
         url = f"{lab.origin(lab.faults[0])}/back/"
         plan = [(0, url), (LONGER_THAN_TTL, url)]
-        seen = crawl(f"{start.url}/", spider=PLAN, settings=SHORT, arguments={"plan": plan})
-        assert len(lab.asked["changing"]) == 2
+        settings = {**SHORT, "RETRY_ENABLED": bool(failures)}
+        seen = crawl(f"{start.url}/", spider=PLAN, settings=settings, arguments={"plan": plan})
+        assert len(lab.asked["changing"]) == 2 + failures
     assert seen.notes["results"] == ["RobotsForbidden", "RobotsForbidden"]
 
 

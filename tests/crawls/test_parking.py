@@ -195,6 +195,17 @@ def test_requests_moved_to_another_slot_do_not_wait_for_the_first() -> None:
     assert len(seen.pages) == 40
 
 
+def test_a_robots_txt_does_not_wait_for_pages_that_were_moved_to_another_slot(mode: str) -> None:
+    """Of a slot, pages are next; but all of them are sent in other slots."""
+    middleware = "tests.helpers.components.middlewares.SpreadsOverSlots"
+    slots = {"DOWNLOAD_SLOTS": {"proxy": {"delay": 0.2}}, "DOWNLOADER_MIDDLEWARES": {middleware: 543}}
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{url}/{number}" for url in hosts_of(site, 3) for number in range(3)]
+        requests = [{"url": url, "meta": {"download_slot": "proxy"}} for url in urls]
+        seen = crawl(*requests, settings={**ADDON, **IN_ORDER, **slots})
+    assert sorted(seen.pages) == urls
+
+
 def test_requests_go_on_if_one_before_them_has_changed_its_slot_since() -> None:
     middleware = "tests.helpers.components.middlewares.LeavesForAnotherSlot"
     settings = {

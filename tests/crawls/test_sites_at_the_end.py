@@ -7,11 +7,23 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.crawls.test_closing import read_until, running
-from tests.crawls.test_sites import CLOSED, FOR_EVER, RETRY, ROBOTS, Closed, InTurn, waiting
+from tests.crawls.test_sites import (
+    CLOSED,
+    FOR_EVER,
+    LINKS,
+    QUEUES,
+    RETRY,
+    ROBOTS,
+    Closed,
+    InTurn,
+    told_to_wait,
+    waiting,
+)
 from tests.helpers.running.crawling import FLEET, Crawl, crawl, wait_for
 from tests.helpers.running.redisserver import RedisServer
 from tests.helpers.sites import Answer, Hit, Site, page
@@ -57,6 +69,19 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
         assert waiting(stopped) == {"waited": 20, "left": 20}
         resumed = crawl(settings={**RETRY, **job})
         assert sorted(resumed.pages) == sorted(request["url"] for request in requests)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_requests_keep_their_order_after_a_stop(mode: str, queue: str, tmp_path: Path) -> None:
+    settings = {**QUEUES[queue], "JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
+    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
+        healthy.answers["/"] = page(*(closed.url + link for link in LINKS))
+        idle: dict[str, Any] = {"spider": "scheduling.StopsWhenIdle", "arguments": {"follow": True}}
+        stopped = crawl(f"{healthy.url}/", settings={**FOR_EVER, **settings}, **idle)
+        order = told_to_wait(stopped)
+        assert sorted(order) == LINKS
+        resumed = crawl(settings={**RETRY, **settings})
+        assert resumed.pages == [closed.url + target for target in order]
 
 
 def test_a_request_that_waited_at_a_stop_has_all_its_retries_in_the_next_run(tmp_path: Path) -> None:

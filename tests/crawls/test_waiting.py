@@ -6,6 +6,7 @@ Every crawl of the tests checks at its end that nothing is left in the scheduler
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.helpers.running.crawling import (
     QUEUE,
     Crawl,
     crawl,
+    run_crawl,
 )
 from tests.helpers.sites import Answer, Site
 
@@ -141,6 +143,16 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
         assert first.stats["finish_reason"] == "closespider_timeout"
         second = crawl("data:,", settings=settings)
     assert len({drop.url for drop in second.drops}) == len(second.drops) == 500
+
+
+def test_a_lazy_start_adds_no_more_requests_while_a_line_is_long(mode: str) -> None:
+    """Scrapy's documentation proposes such a start, to keep the scheduler small."""
+    settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 2}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/{number}" for number in range(400)]
+        # At the end, Scrapy logs a traceback of the start, which still waits.
+        done = run_crawl(*urls, settings=settings, spider="scheduling.StartsLazily")
+    assert json.loads(done.stdout)["stats"]["scheduler/enqueued"] < 150
 
 
 def test_dead_hosts_leave_places_for_others_with_any_download_handler(mode: str) -> None:

@@ -17,6 +17,7 @@ import scrapy.crawler
 from scrapy.core.engine import ExecutionEngine
 from scrapy.downloadermiddlewares import cookies
 from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.signals import request_dropped
 from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
@@ -61,6 +62,8 @@ def main() -> None:
     name = "AsyncCrawlerProcess" if job["mode"] == "no reactor" else "CrawlerProcess"
     process = getattr(scrapy.crawler, name)(settings)
     crawler = process.create_crawler(load_object(job["spider"]))
+    dropped: list[str] = []
+    crawler.signals.connect(lambda request: dropped.append(request.url), request_dropped, weak=False)
     process.crawl(crawler, requests=job["requests"], **job["arguments"])
     if job["beside"] is not None:
         other = scrapy.crawler.Crawler(load_object(job["spider"]), {**settings, **job["beside"]})
@@ -69,6 +72,8 @@ def main() -> None:
     if process.bootstrap_failed or crawler.stats is None:  # Scrapy 2.14 does not always say the first
         sys.exit(1)  # Scrapy has logged why
     check_that_all_was_given_back(crawler)
+    # Scrapy hears of duplicates, but of no request that waits, or that has come back to the scheduler.
+    assert len(dropped) == crawler.stats.get_value("dupefilter/filtered", 0), dropped
     spider = crawler.spider
     seen = {
         "pages": spider.pages,
