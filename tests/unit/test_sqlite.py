@@ -396,6 +396,7 @@ def test_a_damaged_key_does_not_make_a_list_endless(tmp_path: Path) -> None:
     assert len(using(path, origins_in)) <= 5
 
 
+@pytest.mark.skipif("COVERAGE_RUN" in os.environ, reason="coverage writes a file, too")
 def test_a_store_is_read_without_a_right_to_write(tmp_path: Path) -> None:
     """Even in a folder where SQLite cannot make its own files. Root may write everywhere."""
     code = """
