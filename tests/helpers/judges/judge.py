@@ -183,6 +183,22 @@ def _in_a_row(asks: list[Ask], last: int) -> int:
     return max(asks[last].state.failures, sum(1 for _ in failed))
 
 
+def _given_up(log: Sequence[Arrival]) -> list[Arrival]:
+    """Return the requests for files that a crawl may have given up when it began to close.
+
+    It may have sent them later, when their slot was free; the rules before them stay in use. No page shows
+    that it has read their answers.
+    """
+    asked: dict[str, tuple[Arrival, bool]] = {}
+    for arrival in log:
+        if arrival.asker:
+            is_first = arrival.url.endswith("/robots.txt") or arrival.asker not in asked
+            asked[arrival.asker] = arrival if is_first else asked[arrival.asker][0], arrival.file is not None
+        elif asked.get(arrival.origin, (None, False))[1]:
+            del asked[arrival.origin]
+    return [arrival for arrival, _ in asked.values()]
+
+
 def without_dot_segments(url: str) -> str:
     """Return a URL as httpx sends it: dot segments are resolved, unless they are escaped."""
     parts = urlsplit(url)
@@ -229,9 +245,7 @@ class Judge:
         self._sent: dict[str, list[Sent]] = {origin: [] for origin in world.files}
         self.asked = 0
         self.faults: list[str] = []
-        # The last request for each file before the close. Without an answer, the rules before it stay in use.
-        last = {arrival.asker: arrival for arrival in log[: closed[0] if closed else 0]}
-        self._cut_off = [arrival for arrival in last.values() if arrival.file is None]
+        self._given_up = _given_up(log[: closed[0]]) if closed else []
         for url in world.starts:
             if world.manner.way(url) == "scheduler":
                 self._find(url, self._begin)
@@ -263,7 +277,7 @@ class Judge:
         if arrival.url.endswith("/robots.txt"):  # and not the target of a redirect
             if asks:
                 self._check_freshness(asks[-1], arrival)
-            asks.append(Ask(arrival.time, is_unsure=any(arrival is one for one in self._cut_off)))
+            asks.append(Ask(arrival.time, is_unsure=any(arrival is one for one in self._given_up)))
             self.asked += 1
         if arrival.file is not None:
             known = [ask for ask in asks[:-1] if not (ask.is_unsure and ask.state.failures)]
