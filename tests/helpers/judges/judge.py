@@ -349,7 +349,9 @@ class Judge:
         Requests for the files of other origins, which a redirect sends here, are sent in the same slot. But
         one of them may be sent before the crawl has read the file of this origin.
         """
-        sent, delay = self._sent[arrival.origin], self._delay(arrival.origin)
+        # A file of the crawl before that is asked for again was not in the store any more.
+        is_unknown = arrival.asker and all(ask.time <= self._begin for ask in self._asks[arrival.origin])
+        sent, delay = self._sent[arrival.origin], 0 if is_unknown else self._delay(arrival.origin)
         earlier = sent[-self._world.at_once :]
         if len(earlier) == self._world.at_once and arrival.asker in ("", arrival.origin):
             seconds = arrival.time - earlier[0].time
