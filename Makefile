@@ -74,7 +74,7 @@ check: $(READY) docs ## Lint, check types, spelling and workflows, build the sit
 docs: $(READY) ## Build the documentation site in build/site; a link that leads nowhere is an error
 	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --fresh-env --jobs auto docs build/site
 
-bench: $(READY) ## Run a benchmark: make bench NAME=broad (or closed, single, hosts, large, forbidden, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, evidence, readings, soak)
+bench: $(READY) ## Run a benchmark: make bench NAME=broad (or closed, cost, single, hosts, large, forbidden, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, scale, evidence, readings, soak)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m benchmarks $(NAME)
 

@@ -336,9 +336,9 @@ def open_standard_files() -> None:
         before, is_read = getattr(sys, name), name == "stdin"
         # As PYTHONUNBUFFERED says; but Scrapy's signal handlers log, and a buffer refuses that in the middle
         # of a log call, so that the signal would be lost.
-        is_through = before.write_through or name == "stderr"
+        is_through = not is_read and (before.write_through or name == "stderr")
         file = io.TextIOWrapper(
-            open(place, "rb" if is_read else "wb", -1 if is_read or not is_through else 0, closefd=False),  # noqa: SIM115
+            open(place, "rb" if is_read else "wb", 0 if is_through else -1, closefd=False),  # noqa: SIM115
             encoding or before.encoding,
             "strict" if encoding and name != "stderr" else before.errors,
             line_buffering=before.line_buffering,
