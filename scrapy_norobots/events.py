@@ -111,9 +111,8 @@ class Events:
 
         # A request has come to `RobotsScheduler`; `IgnoreRequest` drops it.
         self.scheduled: Event[[Request]] = Event()
-        # A request has come to the middleware; the access by which it is judged is known; it passes.
+        # A request has come to the middleware; it passes.
         self.received: Event[[Request]] = Event()
-        self.ruled: Event[[Request, Question, Access]] = Event()
         self.passed: Event[[Request, Question, Access]] = Event()
         # It passes without a robots.txt: the URL, the robot, and why; None: `dont_obey_robotstxt`.
         self.exempt: Event[[Request, str, str | bytes, Reason | None]] = Event()

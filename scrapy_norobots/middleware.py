@@ -119,7 +119,6 @@ class NoRobotsMiddleware:
         access = self._origins.get(question.origin)
         if access is None or access.snapshot.proxy or not access.is_ready(question.robot):
             access = await self._wait(request, question, expired)
-        self.events.ruled.send(request, question, access)
         decision = question.forbidden_by(access)
         if decision is None:
             self.events.passed.send(request, question, access)

@@ -18,7 +18,6 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_norobots.events import Events, Load
 from scrapy_norobots.features import crawl_delay
 from scrapy_norobots.features.crawl_delay import SlotDelays, turns
-from scrapy_norobots.rules.access import OriginCache
 from scrapy_norobots.rules.delay_values import CrawlDelay
 from scrapy_norobots.rules.parser import AllRules
 from scrapy_norobots.scrapy_api.internals import (
@@ -62,7 +61,8 @@ def delays(downloader: SlotsOnly) -> SlotDelays:
         engine=SimpleNamespace(downloader=downloader), signals=signals, spider=None, settings=Settings()
     )
     crawler.stats = MemoryStatsCollector(crawler)
-    return SlotDelays(crawler, Events(), OriginCache(memory_max=10**6), 30)
+    core: Any = None  # only requests that are sent need it
+    return SlotDelays(crawler, Events(), core, 30)
 
 
 def keep(delays: SlotDelays, request: Request, origin: Origin, seconds: float) -> Any:

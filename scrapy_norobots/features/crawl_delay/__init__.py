@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy import Request, signals
@@ -22,10 +21,9 @@ from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_norobots.events import Events, Load
+from scrapy_norobots.events import Core, Events, Load
 from scrapy_norobots.features.crawl_delay.turns import FleetTurns, Turn
-from scrapy_norobots.question import Question
-from scrapy_norobots.rules.access import Access, OriginCache
+from scrapy_norobots.question import Question, is_overridden
 from scrapy_norobots.rules.parser import crawl_delay
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
@@ -65,9 +63,7 @@ def subscribe(crawler: Crawler, config: Config, events: Events) -> None:
     is_shared = read(crawler.settings, "NOROBOTS_CRAWL_DELAY_SHARED")
     if config.crawl_delay_max:
         fleet = FleetTurns(crawler, config.store) if is_shared else None
-        events.opened.connect(
-            lambda core: SlotDelays(crawler, events, core.origins, config.crawl_delay_max, fleet)
-        )
+        events.opened.connect(lambda core: SlotDelays(crawler, events, core, config.crawl_delay_max, fleet))
     elif is_shared:
         raise error("NOROBOTS_CRAWL_DELAY_SHARED", True, "needs NOROBOTS_CRAWL_DELAY_MAX, which is 0")
 
@@ -79,27 +75,24 @@ class SlotDelays:
         self,
         crawler: Crawler,
         events: Events,
-        origins: OriginCache,
+        core: Core,
         longest: float,
         fleet: FleetTurns | None = None,
     ) -> None:
         """Take the longest delay that is kept, in seconds, and what the turns of a fleet share."""
         self._crawler = crawler
-        self._origins = origins
+        self._core = core
         self._longest = longest
         self._fleet = fleet
         self._log = crawl_log(crawler, logger)
         self._shortened = Named()
         self._slots: dict[str, _Delayed] = {}
-        # What was asked for requests that are not in their slot yet; some requests never get there.
-        self._brought: WeakKeyDictionary[Request, tuple[Question, Access]] = WeakKeyDictionary()
         crawler.signals.connect(self._reach, signals.request_reached_downloader)
         crawler.signals.connect(self._respond, signals.response_downloaded)
         # `RobotsScheduler` needs the slot of a request before the middleware has received it.
         events.scheduled.connect(self.use_slot_of_host)
         events.received.connect(self.use_slot_of_host)
         events.loaded.connect(self.loaded)
-        events.ruled.connect(self.ruled)
 
     def loaded(self, event: Load) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
@@ -127,10 +120,6 @@ class SlotDelays:
                 age = max(0.0, time.time() - snapshot.time)
                 turn.not_before = max(turn.not_before, now() + crawl_delay_of(slot) - age)
 
-    def ruled(self, request: Request, question: Question, access: Access) -> None:
-        """Make the slot in which a request will be sent keep the delay of its origin, once it gets there."""
-        self._brought[request] = question, access
-
     def use_slot_of_host(self, request: Request) -> None:
         """Let a redirected request be sent in the slot of its new host, unless the user has chosen a slot."""
         if "redirect_urls" in request.meta and has_slot_of_host(request):
@@ -152,18 +141,19 @@ class SlotDelays:
         return None
 
     def _reach(self, request: Request) -> None:
-        """Set the delay of the slot in which a request is sent; a middleware may have changed the slot."""
-        brought = self._brought.pop(request, None)
+        """Set the delay of the slot in which a request is sent; a middleware may have changed the slot.
+
+        It is that of the latest file of its origin, which may have come after the verdict.
+        """
         name = request.meta["download_slot"]  # the downloader has set it
-        if self._downloader is None or (brought is None and name not in self._slots):
+        question = None if is_overridden(request) else self._core.ask(request)
+        access = self._core.origins.latest(question.origin) if isinstance(question, Question) else None
+        if self._downloader is None or (access is None and name not in self._slots):
             return
         origin, seconds = None, 0.0
-        if brought is not None:
-            question, access = brought
+        # A large file may not have been read for this robot yet.
+        if isinstance(question, Question) and access is not None and access.is_ready(question.robot):
             origin = question.origin
-            latest = self._origins.latest(origin)  # which may have come after the verdict
-            if latest is not None and latest.is_ready(question.robot):
-                access = latest
             seconds = min(crawl_delay(access.rules, question.robot) or 0.0, self._longest)
         self._keep(name, self._downloader.slots[name], origin, seconds)
 
