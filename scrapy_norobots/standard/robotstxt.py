@@ -287,7 +287,6 @@ class RobotsTxt:
         place = tuple(one and one.place for one in found)
         if len(self._rules) >= _ROBOTS_REMEMBERED:
             self._rules.clear()
-            self._records.clear()
         rules = self._rules.get(place) or _prepared(found)  # most names have those of the default record
         self._rules[place] = self._rules[robot] = rules
         return rules

@@ -350,6 +350,17 @@ def test_a_dead_proxy_uses_up_no_retries_of_a_request_without_a_proxy(seconds: i
         assert len(site.robots_hits()) == 2
 
 
+def test_a_request_without_a_proxy_takes_no_place_while_it_waits_and_a_proxy_has_failed() -> None:
+    asked, meanwhile = threading.Event(), list[bool]()
+    robots = Answer(ROBOTS, before=lambda: meanwhile.append(asked.wait(9)))
+    with Site(robots) as site, Site(ROBOTS, {"/page": Answer(before=asked.set)}) as start:
+        start.answers["/"] = replace(page(f"{start.url}/page", site.url), before=lambda: time.sleep(1))
+        dead = {"url": f"{site.url}/proxy", "meta": {"proxy": "http://127.0.0.1:1"}, "priority": 1}
+        settings = {**FOR_EVER, "NOROBOTS_RETRY_CLOSED": 0, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
+        crawl(dead, f"{start.url}/", settings=settings, arguments={"follow": True})
+    assert meanwhile == [True]
+
+
 def test_a_dead_proxy_opens_the_site_to_no_request_with_another_proxy() -> None:
     with Site("User-agent: *\nDisallow: /back/\n") as site, ForwardProxy() as proxy:
         requests: list[dict[str, Any]] = [

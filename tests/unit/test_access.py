@@ -292,6 +292,8 @@ def test_memory_max_evicts_the_least_recently_used_but_not_the_last() -> None:
     for number in (1, 2, 3, 1, 4):
         if cache.get(origin(number)) is None:
             cache.put(origin(number), FINE)
+    cache.put(origin(4), FINE)  # takes the place that it has
+    assert cache.size == 3 * FINE.size
     assert [cache.get(origin(number)) is FINE for number in (1, 2, 3, 4)] == [True, False, True, True]
     cache = OriginCache(memory_max=1)
     cache.put(origin(1), FINE)

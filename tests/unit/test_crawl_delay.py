@@ -132,6 +132,7 @@ def test_a_crawl_delay_counts_from_the_response_whatever_the_jitter(jitter: floa
     slot.lastseen = now() - 8  # the request
     crawl_delay._count_from_now(slot)
     response = now()
+    assert slot.lastseen <= response
     random.seed(1994)
     assert min(slot.lastseen + slot.download_delay() for _ in range(1000)) > response + 2.9
 
@@ -150,6 +151,13 @@ def test_the_first_request_need_not_wait_on_a_machine_that_has_just_started(dela
     assert slot.lastseen + slot.download_delay() <= now()
     keep(delays, page(), OTHER, 4 * now())
     assert slot.lastseen + slot.download_delay() <= now()
+
+
+def test_a_shorter_delay_of_another_origin_does_not_start_that_of_a_slot_again(delays: SlotDelays) -> None:
+    slot = keep(delays, page(), PLAIN, 3.0)
+    slot.lastseen = request = now() - 1
+    keep(delays, page(), OTHER, 2.0)
+    assert slot.lastseen == request
 
 
 def test_collected_slots_are_forgotten(delays: SlotDelays, downloader: SlotsOnly) -> None:

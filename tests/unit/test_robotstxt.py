@@ -67,6 +67,8 @@ def test_records() -> None:
     assert robots.records is robots.records
     assert [record.is_default for record in robots.records] == [False, True]
     assert repr(robots) == "<RobotsTxt of 2 records>"
+    text = "Record(user_agents=(UserAgent(line=4, value='*'),), rules=(Rule(line=5, value='/heap'),))"
+    assert repr(robots.records[1]) == text
 
 
 def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[object]:

@@ -134,3 +134,10 @@ def test_a_request_that_came_from_elsewhere_can_be_taken() -> None:
     opened.scheduler.enqueue_request(Request("http://town.example/", priority=2))
     assert len(opened.take_all()) == 1
     assert opened.source.highest_priority == -math.inf
+
+
+def test_a_priority_is_known_until_its_last_request_is_taken() -> None:
+    opened = Opened()
+    assert all(map(opened.source.add, requests(2)))
+    opened.source.take()
+    assert opened.source.highest_priority == 0
