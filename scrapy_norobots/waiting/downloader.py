@@ -75,7 +75,7 @@ class RobotsDownloader(Downloader):
         send = partial(super()._enqueue_request, request, *args, **kwargs)
         if self.parking is None or ROBOTS_DOWNLOAD in request.meta:
             return send()
-        # As Scrapy does in `send`; so the host is looked for in the URL once.
+        # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
         gate = self.parking.hold(request)
         return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))

@@ -32,6 +32,7 @@ PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 DELAY = 0.4
 SLOW = f"User-agent: *\nDisallow: /back/\nCrawl-delay: {DELAY}\n"
 OBEY = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 10}
+LATER_SLOT = {"tests.helpers.components.middlewares.OneSlot": 543}
 
 
 def shortest(*sites: Site) -> float:
@@ -64,9 +65,10 @@ def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode
         pytest.param({"NOROBOTS_ALSO_OBEY": [PROTEGO]}, id="a further parser"),
         pytest.param({"ROBOTSTXT_PARSER": PROTEGO}, id="another parser"),
         pytest.param({"NOROBOTS_DRY_RUN": True}, id="a dry run"),
+        pytest.param({"DOWNLOADER_MIDDLEWARES": LATER_SLOT}, id="a slot that is set later"),
         pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 543}},
-            id="a slot that is set later",
+            {"DOWNLOADER_MIDDLEWARES": LATER_SLOT, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0},
+            id="a slot that is set later, when robots.txt has expired",
         ),
     ],
 )

@@ -354,6 +354,7 @@ def test_a_request_without_a_proxy_takes_no_place_while_it_waits_and_a_proxy_has
     asked, meanwhile = threading.Event(), list[bool]()
     robots = Answer(ROBOTS, before=lambda: meanwhile.append(asked.wait(9)))
     with Site(robots) as site, Site(ROBOTS, {"/page": Answer(before=asked.set)}) as start:
+        # The proxy fails meanwhile; no server of ours can tell when.
         start.answers["/"] = replace(page(f"{start.url}/page", site.url), before=lambda: time.sleep(1))
         dead = {"url": f"{site.url}/proxy", "meta": {"proxy": "http://127.0.0.1:1"}, "priority": 1}
         settings = {**FOR_EVER, "NOROBOTS_RETRY_CLOSED": 0, "RETRY_TIMES": 0, "CONCURRENT_REQUESTS": 1}
