@@ -46,6 +46,7 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "delay",  # seconds
             "download_delay",  # returns the delay before the next request, in seconds
             "lastseen",  # when the slot last sent a request, by `now`
+            "latercall",  # set while the slot waits for its delay
             "queue",
             "transferring",
         ),

@@ -86,10 +86,11 @@ class Slots:
         """Return how many requests a slot has, or are on their way to it."""
         return len(slot.active) - self._waiting.get(slot, 0)
 
-    def seconds(self, slot: Any | None) -> float | None:
+    def seconds(self, slot: Any | None, *, is_crowded: bool = False) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
-        Scrapy varies a delay at random: the result is for the least delay that it may choose.
+        Scrapy varies a delay at random: the result is for the least delay that it may choose. If
+        `is_crowded`, the slot waits for the delay that Scrapy has chosen.
         """
         if slot is None:
             return 0.0
@@ -99,7 +100,10 @@ class Slots:
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
             return None
-        return max(0.0, float(slot.lastseen) + delay - now()) or seconds_to_turn(slot)
+        left = max(0.0, float(slot.lastseen) + delay - now())
+        if is_crowded and not left and slot.latercall:
+            return delay  # Scrapy has chosen a longer one, and `look_soon` is called when it is over
+        return left or seconds_to_turn(slot)
 
 
 @dataclass(slots=True, eq=False)
@@ -166,7 +170,7 @@ class Lines:
         while self._sendable:
             entry = self._sendable[0]
             line = entry[2]
-            if entry is line.entry and (parked := self._first_of(line, self._slots.seconds(line.slot))):
+            if entry is line.entry and (parked := self._first_of(line, self._seconds(line.slot))):
                 return parked
             heapq.heappop(self._sendable)
             if entry is line.entry:
@@ -196,7 +200,7 @@ class Lines:
         if not self._slots.has_delay(slot):
             return True
         self.no_longer_comes(request)
-        return self._slots.seconds(slot) == 0
+        return self._seconds(slot) == 0
 
     def no_longer_comes(self, request: Request, reached: Any | None = None) -> None:
         """Take a request from the slot that it was on its way to, if any, unless it has reached that one."""
@@ -239,6 +243,10 @@ class Lines:
         self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
         self._wake()
 
+    def _seconds(self, slot: Any | None) -> float | None:
+        # If places are rare, no request should take one only to wait in its slot.
+        return self._slots.seconds(slot, is_crowded=len(self.of_slots) > self._most_held)
+
     def _look_again(self, slot: Any | None) -> None:
         line = self.of_slots.get(slot)
         if line is not None and line.entry is None:
@@ -246,7 +254,7 @@ class Lines:
 
     def _look_at(self, line: _Line) -> None:
         """Find out when a request of a line may go on."""
-        seconds = self._slots.seconds(line.slot)
+        seconds = self._seconds(line.slot)
         parked = self._first_of(line, seconds)
         self._reset(line)
         if parked is not None:

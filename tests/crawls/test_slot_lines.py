@@ -12,28 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.running.crawling import (
-    ADDON,
-    IN_ORDER,
-    QUEUE,
-    crawl,
-    hosts_of,
-)
+from tests.helpers.running.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of
 from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
 
 
-@pytest.mark.parametrize(
-    ("slow", "delay"),
-    [
-        pytest.param(1, 0.2, id="one with a delay"),
-        pytest.param(2, 0.2, id="two with a delay"),
-        pytest.param(1, 0.0, id="one that is asked for one page at a time"),
-        pytest.param(2, 0.0, id="two that are asked for one page at a time"),
-    ],
-)
+@pytest.mark.parametrize("slow", [1, 2])
+@pytest.mark.parametrize("delay", [0.2, 0.0], ids=["a delay", "one page at a time"])
 def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -> None:
     fast, *others = (f"127.0.0.{number}" for number in range(1, 2 + slow))
     settings = {
@@ -59,6 +46,15 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
     # As long as the fast host has pages, only few of the others come in a row.
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
+
+
+def test_requests_do_not_take_the_last_places_while_scrapy_has_chosen_a_longer_delay(mode: str) -> None:
+    settings = {**ADDON, **QUEUE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.4}
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{host}/{number}" for host in hosts_of(site, 8) for number in range(3)]
+        seen = crawl("data:,", settings=settings, spider="scheduling.Watching", arguments={"then": urls})
+    assert len(seen.pages) == 1 + len(urls)
+    assert not any(seen.notes["delayed"][:16])  # until then, more than two hosts wait
 
 
 def test_a_slot_with_a_delay_sends_pages_before_the_others_have_come(mode: str) -> None:

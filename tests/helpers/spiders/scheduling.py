@@ -49,9 +49,11 @@ class Watching(Pages):
                 yield self.request(url, priority=number % 3)
 
     def reached(self, request: Request) -> None:
-        """Record the requests that reach the downloader, in order."""
+        """Record the requests that reach their slots, in order, and whether these wait for a delay."""
         if request.url in self._then:
             self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
+            slot = self.engine.downloader.slots[request.meta["download_slot"]]
+            self.notes.setdefault("delayed", []).append(slot.latercall is not None)
 
     def scheduled(self, request: Request) -> None:
         """Let the engine continue when all requests are scheduled; before, its choice would be random."""
