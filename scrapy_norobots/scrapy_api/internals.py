@@ -46,7 +46,6 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "delay",  # seconds
             "download_delay",  # returns the delay before the next request, in seconds
             "lastseen",  # when the slot last sent a request, by `now`
-            "latercall",  # set while the slot waits for its delay
             "queue",
             "transferring",
         ),
@@ -149,6 +148,11 @@ def least_delay(slot: Any) -> float:
     """Return the shortest possible delay between two requests of a slot, in seconds."""
     crawl_delay: float = getattr(slot, "norobots_crawl_delay", 0.0)
     return max(least_own_delay(slot), crawl_delay) if slot.delay else crawl_delay  # most slots have none
+
+
+def usual_delay(slot: Any) -> float:
+    """Return the delay between two requests of a slot, in seconds, before Scrapy varies it at random."""
+    return max(float(slot.delay), crawl_delay_of(slot))
 
 
 class SlotTurns(Protocol):

@@ -27,6 +27,7 @@ from scrapy_norobots.scrapy_api.internals import (
     now,
     seconds_to_turn,
     slot_of,
+    usual_delay,
 )
 from scrapy_norobots.waiting.states import Parked
 
@@ -86,24 +87,22 @@ class Slots:
         """Return how many requests a slot has, or are on their way to it."""
         return len(slot.active) - self._waiting.get(slot, 0)
 
-    def seconds(self, slot: Any | None, *, is_crowded: bool = False) -> float | None:
+    def seconds(self, slot: Any | None, *, is_usual: bool = False) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
-        Scrapy varies a delay at random: the result is for the least delay that it may choose. If
-        `is_crowded`, the slot waits for the delay that Scrapy has chosen.
+        Scrapy varies a delay at random: the result is for the least delay that it may choose, or for the
+        usual one if `is_usual`.
         """
         if slot is None:
             return 0.0
-        delay, under_way = least_delay(slot), self.under_way(slot)
+        delay = (usual_delay if is_usual else least_delay)(slot)
+        under_way = self.under_way(slot)
         if not delay:
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
             return None
-        left = max(0.0, float(slot.lastseen) + delay - now())
-        if is_crowded and not left and slot.latercall:
-            return delay  # Scrapy has chosen a longer one, and `look_soon` is called when it is over
-        return left or seconds_to_turn(slot)
+        return max(0.0, float(slot.lastseen) + delay - now()) or seconds_to_turn(slot)
 
 
 @dataclass(slots=True, eq=False)
@@ -244,8 +243,8 @@ class Lines:
         self._wake()
 
     def _seconds(self, slot: Any | None) -> float | None:
-        # If places are rare, no request should take one only to wait in its slot.
-        return self._slots.seconds(slot, is_crowded=len(self.of_slots) > self._most_held)
+        # If places are rare, a request should not take one long before its slot can send it.
+        return self._slots.seconds(slot, is_usual=len(self.of_slots) > self._most_held)
 
     def _look_again(self, slot: Any | None) -> None:
         line = self.of_slots.get(slot)

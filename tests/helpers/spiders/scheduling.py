@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http import Response
 
 from scrapy_norobots.scrapy_api import compat
+from scrapy_norobots.scrapy_api.internals import now
 from scrapy_norobots.waiting import parking
 from tests.helpers.components.schedulers import OwnScheduler
 from tests.helpers.spiders.pages import Pages
@@ -49,11 +50,11 @@ class Watching(Pages):
                 yield self.request(url, priority=number % 3)
 
     def reached(self, request: Request) -> None:
-        """Record the requests that reach their slots, in order, and whether these wait for a delay."""
+        """Record the requests that reach their slots, in order, and those that come before the delay."""
         if request.url in self._then:
             self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
             slot = self.engine.downloader.slots[request.meta["download_slot"]]
-            self.notes.setdefault("delayed", []).append(slot.latercall is not None)
+            self.notes.setdefault("early", []).append(now() < slot.lastseen + slot.delay)
 
     def scheduled(self, request: Request) -> None:
         """Let the engine continue when all requests are scheduled; before, its choice would be random."""
