@@ -150,11 +150,6 @@ def least_delay(slot: Any) -> float:
     return max(least_own_delay(slot), crawl_delay) if slot.delay else crawl_delay  # most slots have none
 
 
-def usual_delay(slot: Any) -> float:
-    """Return the delay between two requests of a slot, in seconds, before Scrapy varies it at random."""
-    return max(float(slot.delay), crawl_delay_of(slot))
-
-
 class SlotTurns(Protocol):
     """When slots have a turn among the processes of a fleet."""
 

@@ -81,7 +81,7 @@ class Parking:
         has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         is_repeated = self._is_under_way if has_cache else None
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, is_repeated, self._wake, most_held=places)
+        self._lines = Lines(slots, is_repeated, self._wake, places=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()

@@ -27,7 +27,6 @@ from scrapy_norobots.scrapy_api.internals import (
     now,
     seconds_to_turn,
     slot_of,
-    usual_delay,
 )
 from scrapy_norobots.waiting.states import Parked
 
@@ -95,8 +94,9 @@ class Slots:
         """
         if slot is None:
             return 0.0
-        delay = (usual_delay if is_usual else least_delay)(slot)
-        under_way = self.under_way(slot)
+        delay, under_way = least_delay(slot), self.under_way(slot)
+        if is_usual:
+            delay = max(delay, float(slot.delay))
         if not delay:
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
@@ -120,7 +120,7 @@ class _Line:
 
 
 class Lines:
-    """The lines of one crawl. Each holds at most `most_held` requests (0: any number).
+    """The lines of one crawl. There are `places` for requests (0: any number), and no line holds more.
 
     `is_repeated`, if given, returns whether a request waits until another one with its URL, in its slot, has
     been answered. `wake` is called when a request may go on because time has passed.
@@ -132,12 +132,12 @@ class Lines:
         is_repeated: Callable[[Request, Any], bool] | None,
         wake: Callable[[], None],
         *,
-        most_held: int,
+        places: int,
     ) -> None:
         self._slots = slots
         self._is_repeated = is_repeated
         self._wake = wake
-        self._most_held = most_held if most_held > 0 else math.inf
+        self._places = places if places > 0 else math.inf
         self.of_slots: dict[Any, _Line] = {}
         self._turn = 0
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
@@ -244,7 +244,7 @@ class Lines:
 
     def _seconds(self, slot: Any | None) -> float | None:
         # If places are rare, a request should not take one long before its slot can send it.
-        return self._slots.seconds(slot, is_usual=len(self.of_slots) > self._most_held)
+        return self._slots.seconds(slot, is_usual=len(self.of_slots) > self._places)
 
     def _look_again(self, slot: Any | None) -> None:
         line = self.of_slots.get(slot)
@@ -299,4 +299,4 @@ class Lines:
             return False
         if self._slots.under_way(slot) > len(slot.transferring):
             return False  # another is on its way
-        return len(line.held) < self._most_held and not self._repeats(line)
+        return len(line.held) < self._places and not self._repeats(line)

@@ -50,7 +50,7 @@ class Watching(Pages):
                 yield self.request(url, priority=number % 3)
 
     def reached(self, request: Request) -> None:
-        """Record the requests that reach their slots, in order, and those that come before the delay."""
+        """Record the requests that reach their slots, and which of them come before the usual delay."""
         if request.url in self._then:
             self.notes.setdefault("reached", []).append(urlsplit(request.url).path)
             slot = self.engine.downloader.slots[request.meta["download_slot"]]
