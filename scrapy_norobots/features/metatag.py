@@ -34,8 +34,8 @@ from scrapy_norobots.standard.meta import RobotsMeta
 
 logger = logging.getLogger(__name__)
 
-# The largest number of META tags that are read.
-_TAGS_MAX = 1_000
+# The largest number of META tags that are read, and of "<meta" in a page that is parsed.
+_TAGS_MAX, _WRITTEN_MAX = 1_000, 10_000
 _TOO_MANY = f"more than {_TAGS_MAX} META tags"
 _CUT_OFF = "META tags in a page that the HTML parser did not read to its end"
 
@@ -147,15 +147,17 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     tags: list[tuple[str, str]] = []
-    # Without the NULs of UTF-16; a page without "<" may be in an encoding that does not extend ASCII.
-    if isinstance(response, HtmlResponse) and (
-        b"<" not in response.body or b"<meta" in response.body.replace(b"\0", b"").lower()
-    ):
-        root = root_of(response)
-        tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
-        problem = _CUT_OFF if _is_cut_off(root) else _TOO_MANY if len(tags) > _TAGS_MAX else None
-        if problem:
-            return RobotsMeta(noindex_by=problem, nofollow_by=problem)
+    problem = None
+    if isinstance(response, HtmlResponse):
+        written = response.body.replace(b"\0", b"").lower().count(b"<meta")  # without the NULs of UTF-16
+        if written > _WRITTEN_MAX:
+            problem = _TOO_MANY
+        elif written or b"<" not in response.body:  # it may be in an encoding that does not extend ASCII
+            root = root_of(response)
+            tags = list(islice(meta_tags(root), _TAGS_MAX + 1))
+            problem = _CUT_OFF if _is_cut_off(root) else _TOO_MANY if len(tags) > _TAGS_MAX else None
+    if problem:
+        return RobotsMeta(noindex_by=problem, nofollow_by=problem)
     return RobotsMeta.read(robot, tags, headers)
 
 
