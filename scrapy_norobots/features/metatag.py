@@ -143,7 +143,8 @@ class RobotsMetaMiddleware:
 def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
     """Return what a response asks of `robot`, a name or a whole User-Agent header.
 
-    If not all META tags can be read (1,000 are, so as not to block the crawl), that means NOINDEX, NOFOLLOW.
+    If not all META tags can be read, that means NOINDEX, NOFOLLOW. So as not to block the crawl, 1,000 tags
+    with a name are read, and a page with more than 10,000 of any kind is not parsed.
     """
     headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
     tags: list[tuple[str, str]] = []
