@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import IncrementalNewlineDecoder
 from itertools import accumulate
 from typing import NamedTuple
@@ -128,31 +128,35 @@ def sections_of(text: str) -> tuple[Sections, Sections]:
 
 
 def _strict(fields: Sequence[str], sections: Sections) -> Sections:
-    """Leave out the lines that the standard of 1994 does not know: like comments, they end nothing (F7)."""
-    texts, values = [sections.above], []
-    for field, value, below in zip(fields, sections.values, sections.below, strict=True):
-        if _USER_AGENT_FIELD.fullmatch(field):
-            values.append(value)
-            texts.append(below)
-        else:
-            texts[-1] += f"\n#{below}"
-    return Sections(texts[0], values, texts[1:])
+    """Leave out the lines that the standard of 1994 does not know."""
+    pairs = zip(fields, sections.values, strict=True)
+    return _with(sections, (value if _USER_AGENT_FIELD.fullmatch(field) else None for field, value in pairs))
 
 
 def _later(fields: Sequence[str], sections: Sections) -> Sections:
-    """Find the values of lines without a colon; such a line has a name if it has two words."""
-    texts, values = [sections.above], []
-    for field, value, below in zip(fields, sections.values, sections.below, strict=True):
-        words = _BLANKS_BETWEEN.split(field.strip(_ODD_BLANKS))
-        if field.endswith(":"):
-            values.append(value.strip(_ODD_BLANKS))
-            texts.append(below)
-        elif len(words) == 2 and words[0].lower() != "user":
-            values.append(words[1].strip(_ODD_BLANKS))
-            texts.append(below)
+    """Find the values of lines without a colon."""
+    return _with(sections, map(_typed_value, fields, sections.values))
+
+
+def _typed_value(field: str, value: str) -> str | None:
+    """Return the value of a line for RFC 9309; one without a colon has a value if it has two words."""
+    if field.endswith(":"):
+        return value.strip(_ODD_BLANKS)
+    words = _BLANKS_BETWEEN.split(field.strip(_ODD_BLANKS))
+    return words[1].strip(_ODD_BLANKS) if len(words) == 2 and words[0].lower() != "user" else None
+
+
+def _with(sections: Sections, values: Iterable[str | None]) -> Sections:
+    """Give the lines these values. One without a value ends nothing, like a comment (F7)."""
+    texts, kept = [[sections.above]], []
+    for value, below in zip(values, sections.below, strict=True):
+        if value is None:
+            texts[-1] += "\n#", below
         else:
-            texts[-1] += f"\n#{below}"
-    return Sections(texts[0], values, texts[1:])
+            kept.append(value)
+            texts.append([below])
+    above, *others = map("".join, texts)
+    return Sections(above, kept, others)
 
 
 def has_rule(text: str) -> bool:

@@ -14,24 +14,24 @@ from tests.helpers.running import processes
 READERS = {
     "headers in evidence": """
         from scrapy_norobots.features.evidence.answers import _head
-
         for value in (b"a%sb", b"a%s\\r\\nb", b"a\\r\\n%sb", b"a%s"):
             head = _head("HTTP/1.1", 200, [(b"X", value % (1_000_000 * b"\\t"))])
             assert head.headers_buff.splitlines()[1].count(b"\\t") == 1_000_000
     """,
     "Cache-Control": """
-        from scrapy_norobots.rules.snapshot import _stated_lifetime
-        from scrapy_norobots.rules.snapshot import Snapshot
+        from scrapy_norobots.rules.snapshot import Snapshot, _stated_lifetime
         from tests.helpers.samples.made_up import TOWN
-
         for text in ('\\\\"', '"\\\\', "max-age ", 'max-age="', " ", ",", '"\\\\\\n'):
             headers = {"cache-control": f"max-age=60, {200_000 * text}"}
             _stated_lifetime(Snapshot(TOWN, TOWN.robots_url, 0, 200, headers=headers))
     """,
+    "lines that are almost fields": """
+        from scrapy_norobots.standard import RobotsTxt
+        assert RobotsTxt.parse(3_000_000 * "User agent\\n").allowed("/", "FooBot")
+    """,
     "Link": """
         from scrapy.http import Response
         from scrapy_norobots.features.usage import read_page
-
         for text in ("<", " ", ",", '<a>\\\\"', '<a>"', ";rel ", ';rel="', "; ", '\\\\"'):
             for begin in ("", "<a>", '<a>; x="', "<"):
                 response = Response("http://town.example/", headers={"Link": begin + 100_000 * text})
@@ -39,7 +39,6 @@ READERS = {
     """,
     "X-Robots-Tag": """
         from scrapy_norobots.standard.meta import RobotsMeta
-
         for text in ("a:", "foobot:", "15:", "none:", "a :", " ", ":", "a", "a,", "max-snippet:"):
             assert RobotsMeta.read("FooBot", headers=["nofollow," + 100_000 * text]).nofollow_by
     """,
