@@ -130,12 +130,14 @@ def sections_of(text: str) -> tuple[Sections, Sections]:
 def _strict(fields: Sequence[str], sections: Sections) -> Sections:
     """Leave out the lines that the standard of 1994 does not know."""
     pairs = zip(fields, sections.values, strict=True)
-    return _with(sections, (value if _USER_AGENT_FIELD.fullmatch(field) else None for field, value in pairs))
+    return _with_values(
+        sections, (value if _USER_AGENT_FIELD.fullmatch(field) else None for field, value in pairs)
+    )
 
 
 def _later(fields: Sequence[str], sections: Sections) -> Sections:
     """Find the values of lines without a colon."""
-    return _with(sections, map(_typed_value, fields, sections.values))
+    return _with_values(sections, map(_typed_value, fields, sections.values))
 
 
 def _typed_value(field: str, value: str) -> str | None:
@@ -146,7 +148,7 @@ def _typed_value(field: str, value: str) -> str | None:
     return words[1].strip(_ODD_BLANKS) if len(words) == 2 and words[0].lower() != "user" else None
 
 
-def _with(sections: Sections, values: Iterable[str | None]) -> Sections:
+def _with_values(sections: Sections, values: Iterable[str | None]) -> Sections:
     """Give the lines these values. One without a value ends nothing, like a comment (F7)."""
     texts, kept = [[sections.above]], []
     for value, below in zip(values, sections.below, strict=True):

@@ -86,6 +86,7 @@ NO_RULES = ["Disallow", "Disallow the robots", "Disalllow: /attic", "Noindex: /a
         *((f"User-agent: *\nDisallow: /\n{rule}\n", 2) for rule in [*ALLOWING, "Allow: /attic one"]),
         # What only resembles a rule ends no group.
         *((f"User-agent: FooBot\n{rule}\nUser-agent: *\nDisallow: /attic\n", 4) for rule in NO_RULES),
+        ("User-agent: \f*\f\nDisallow: /attic\n", 2),
         # URLs of other sites forbid nothing.
         ("User-agent: *\nDisallow: http://city.example/attic\nDisallow: /x\n", None),
         ("User-agent: *\nDisallow: mailto:attic@town.example\nDisallow: /x\n", None),
@@ -96,21 +97,19 @@ def test_odd_rules_are_read(body: str, number: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "agent",
-    [
-        "Useragent: FooBot",
-        "User agent: FooBot",
-        "User-agent FooBot",
-        "User-agents: FooBot",
-        "\fuser-agent:FooBot",
-    ],
+    "field", ["Useragent:", "User agent:", "User-agent ", "User-agents:", "\fuser-agent:"]
 )
-def test_typing_errors_in_a_name_are_read_and_the_strict_reading_stays_as_it_is(agent: str) -> None:
-    body = f"User-agent: *\nDisallow: /cellar\n\n{agent}\nDisallow: /attic\n"
+def test_typing_errors_in_a_name_are_read_and_the_strict_reading_stays_as_it_is(field: str) -> None:
+    body = f"User-agent: *\nDisallow: /cellar\n\n{field}FooBot\nDisallow: /attic\n"
     assert (line(body), line(body, "/cellar")) == (5, None)
     strict = RobotsTxt.parse(body)
     assert strict.decide(f"{HOST}/cellar", FOOBOT).rule == (2, "/cellar")
     assert strict.allowed(f"{HOST}/attic", FOOBOT)
+
+
+def test_a_line_of_the_field_alone_names_no_robot() -> None:
+    body = "User-agent: *\nDisallow: /attic\nUser agent\nDisallow: /cellar\n"
+    assert not RobotsTxt.parse(body, reading="rfc9309").allowed(f"{HOST}/attic", "agent")
 
 
 # --- 2.2.1: groups and product tokens
