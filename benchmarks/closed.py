@@ -1,4 +1,4 @@
-"""``closed``: measure how much hosts that are closed for a moment delay the others.
+"""``closed``: measure how much hosts that are temporarily closed delay the others.
 
 Crawls 700 healthy hosts with 2 pages each, alone and with 300 more hosts whose robots.txt answers 503 for a
 random time of up to 4 seconds; 8 concurrent requests, a back-off of one second. The healthy hosts respond

@@ -1,7 +1,7 @@
 """``cost``: the processor time of a page whose host answers at once.
 
-Crawls with 16 concurrent requests: one host of 1,500 pages, to which the first one links; 200 hosts of 10
-pages; and these with 40 and 200 hosts of 3 pages whose robots.txt never answers, for which Scrapy's own
+Crawls with 16 concurrent requests: one host of 1,500 pages, whose first page links to the others; 200 hosts
+of 10 pages; and these with 40 and 200 hosts of 3 pages whose robots.txt never answers, for which Scrapy's own
 middleware would wait. ``files`` have 50 to 500 rules, from a directory or generated; the others have two.
 Ratios are medians over the rounds, each within one round. ``with rfc9309`` has both readings.
 """

@@ -1,4 +1,6 @@
-"""The events of a crawl: what the core tells the features, and how they subscribe.
+"""The events of a crawl: what the core tells the features, or asks them, and how they subscribe.
+
+The core is the middleware, `load` and `waiting`.
 
 An event about a decision is sent when the core has decided, and before it acts. An exception of a feature
 stops the request that the event is about, and is not hidden. No feature lets a forbidden request pass.

@@ -3,10 +3,12 @@
 The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict;
 then the request passes or is dropped. For an origin in memory, nothing is awaited. A request that passes is
 not changed; a forbidden one raises `RobotsForbidden`. What else the plugin does for a request (reports,
-evidence, Crawl-delay) subscribes to the events that are sent here.
+evidence, Crawl-delay) subscribes to the events that are sent here, by `load` and by `waiting`. The middleware
+makes the loader and the events, which `RobotsScheduler` shares. In a dry run, nothing is dropped.
 
-With `RobotsScheduler`, most requests have waited before they come here, and a request whose site is closed
-for now goes back to wait there. Without it, a request waits here, in its place.
+With `RobotsScheduler`, most requests have waited before they come here, and a request whose site is
+temporarily closed goes back to wait there. Without it, a request waits here, and counts against
+`CONCURRENT_REQUESTS`.
 """
 
 from __future__ import annotations
@@ -98,10 +100,11 @@ class NoRobotsMiddleware:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
         Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
-        Returns the request if it must wait in the scheduler, because its origin is closed for now; a subclass
-        must return it too. Raises `RobotsForbidden` if robots.txt forbids the request, `RobotsUnreachable` if
-        robots.txt could not be downloaded and the policy denies, and `ValueError` if ``norobots_url`` in the
-        request's meta is not an http or https URL. `spider` is not used: older Scrapy versions pass it.
+        Returns the request if it must wait in the scheduler, because its origin is temporarily closed; a
+        subclass must return it too. Raises `RobotsForbidden` if robots.txt forbids the request,
+        `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and `ValueError` if
+        ``norobots_url`` in the request's meta is not an http or https URL. `spider` is not used: older Scrapy
+        versions pass it.
         """
         expired = None if self._room is None else self._room.access_of(request)
         self.events.received.send(request)

@@ -1,6 +1,6 @@
 """Common parts of the commands: settings, options, input, output, progress, and their crawl.
 
-Standard output has answers only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
+Standard output has results only. Text from sites and users is escaped, in JSON too. Exit status 2 means that
 something could not be read or downloaded, or that the command crashed; it takes precedence over 0 and 1.
 """
 

@@ -1,7 +1,7 @@
 """``scrapy robots-audit FOLDER...``: check whether the evidence of crawls supports every decision in it.
 
-Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of answers and
-decisions.
+Nothing is downloaded. The output has a line for each problem, and a last line with the numbers of robots.txt
+answers and of decisions.
 """
 
 from __future__ import annotations

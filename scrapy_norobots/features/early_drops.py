@@ -61,7 +61,7 @@ class EarlyDrops:
     def schedule(self, request: Request) -> None:
         """Drop a request that is being scheduled, or do nothing.
 
-        An origin that is closed for a while may be open when the request is sent, so it drops nothing.
+        An origin that is temporarily closed may be open when the request is sent, so it drops nothing.
         """
         if request.errback is not None or self._duplicates is None or is_overridden(request):
             return

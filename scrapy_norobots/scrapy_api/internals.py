@@ -1,8 +1,9 @@
 """The internal names of Scrapy that this plugin needs, and that Scrapy may change at any time.
 
 `INTERNALS` lists the names that show when a download slot can send a request, and `missing_internals` returns
-those that a running crawl lacks. `compat` uses those of the engine; the functions below, `RobotsDownloader`,
-`Slots`, `Lines`, `LoadLimits`, `SlotDelays`, `Turn` and `Fetcher` use the others.
+those that a running crawl lacks. A comment below it lists others, without which less is lost. `compat` uses
+those of the engine; the functions below, `RobotsDownloader`, `Slots`, `Lines`, `LoadLimits`, `SlotDelays`,
+`Turn` and `Fetcher` use the others.
 """
 
 from __future__ import annotations

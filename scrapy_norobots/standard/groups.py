@@ -1,7 +1,7 @@
 """Groups: the records of RFC 9309, made of the same sections of a file as those of 1994 (section 2.2.1).
 
 A group begins with one or more ``User-agent`` lines and ends where such a line follows a rule. Blank lines
-and other records, such as ``Crawl-delay``, end nothing (2.2.4). All groups of a robot apply together; if none
+and other lines, such as ``Crawl-delay``, end nothing (2.2.4). All groups of a robot apply together; if none
 names it, those for ``*`` do. `groups_of` is the only place where groups are read: for rules, and for the
 statements and delays in them.
 """

@@ -1,4 +1,6 @@
-"""`Parking`: the requests of one crawl that wait for robots.txt, and which request is the next to be sent.
+"""`Parking`: the requests of one crawl that wait, for robots.txt, a closed site or a download slot.
+
+It says which request is sent next, and remembers those that the engine has.
 
 A request whose robots.txt is not in memory steps aside, and keeps its order among the requests of its site.
 The next one is then looked for behind it, within bounds, so that the files of further sites are loaded
@@ -97,7 +99,7 @@ class Parking:
 
     @property
     def is_only_for_closed_sites(self) -> bool:
-        """Whether requests wait, and all of them for sites that are closed for now."""
+        """Whether requests wait, and all of them for sites that are temporarily closed."""
         return 0 < len(self._parked) == self._sites.closed_count
 
     # For the scheduler

@@ -1,9 +1,9 @@
 """`RobotsScheduler`: the user's scheduler, in which requests wait for robots.txt.
 
-It takes requests from the scheduler that it wraps. One whose robots.txt is in memory goes to the engine. Any
-other is *parked*: it waits until its file has been loaded, its site is no longer closed for now, and its
-download slot can send it. The engine pulls, so a full, paused or closing engine gets nothing. When the crawl
-closes, all parked requests go back to the wrapped scheduler, which keeps them if it is persistent.
+It takes requests from the scheduler that it wraps. One goes to the engine if its robots.txt is in memory, its
+site is not temporarily closed, and its download slot can send it. Any other is *parked* until that is so. The
+engine pulls, so a full, paused or closing engine gets nothing. When the crawl closes, all parked requests go
+back to the wrapped scheduler, which keeps them if it is persistent.
 
 `NoRobotsMiddleware` decides about every request all the same.
 """

@@ -1,11 +1,11 @@
-"""`Sites`: the origins whose robots.txt requests wait for, each with one task that loads it.
+"""`Sites`: the origins that requests wait for, each with one task that loads its robots.txt.
 
 `LoadLimits` says how many are loaded at a time, in all and of one download slot.
 
-If a site is closed for now, because of a temporary failure that the policy denies, its requests wait until
-robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up retries.
-A proxy that fails closes a site only to requests that use it, so each proxy has a site of its own here, and
-retries of its own. A site that fails itself uses up the retries of all.
+If a site is temporarily closed, because of a temporary failure that the policy denies, its requests wait
+until robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times. Only failures in a row use up
+retries. A proxy that fails closes a site only to requests that use it, so an origin is a site of its own with
+each of its proxies. If the origin itself fails, that uses up the retries of all of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
 
-In a line, requests with a higher priority come first, then those that have waited longer. So do the slots
-that can send; equal ones take turns. A slot with a delay lets requests go before it can send them, because a
-middleware such as Scrapy's HTTP cache may answer them; those that none has answered are then *held*.
+In a line, requests with a higher priority come first, then those that have waited longer. Of the slots that
+can send, the one whose first request has the highest priority comes first; equal ones alternate. A slot with
+a delay lets requests go before it can send them, because a middleware such as Scrapy's HTTP cache may answer
+them; those that none has answered are then *held*.
 
 `Slots` says when a slot can send a request. Those that wait are registered in their slots, so that Scrapy's
 priority queue sees a busy slot and takes requests of other slots first. Without the internal names of Scrapy,

@@ -1,4 +1,4 @@
-"""Crawls without rules: the policy table and its presets."""
+"""What a crawl may do after each outcome of a download of robots.txt: the policy table and its presets."""
 
 from __future__ import annotations
 

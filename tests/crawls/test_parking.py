@@ -1,4 +1,4 @@
-"""`Parking` in crawls: in which order requests go that have waited.
+"""`Parking` in crawls: the order in which waiting requests are sent.
 
 Every crawl of the tests checks at its end that nothing is left in the scheduler or the downloader: see
 `tests.helpers.running.crawler`.

@@ -1,4 +1,4 @@
-"""Requests to sites that are closed for now wait in the scheduler until robots.txt is downloaded again."""
+"""Requests to temporarily closed sites wait in the scheduler until robots.txt is downloaded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sites and pages state about the use of pages: `NOROBOTS_USAGE` and `NOROBOTS_PURPOSES`."""
+"""What sites and pages state about how pages may be used: `NOROBOTS_USAGE` and `NOROBOTS_PURPOSES`."""
 
 from __future__ import annotations
 

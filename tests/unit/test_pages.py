@@ -1,4 +1,4 @@
-"""`pages`: what a response states about its use, in headers and META tags."""
+"""`read_page`: what a response states about its use, in headers and META tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What sites and pages state about the use of pages: read and recorded; that of robots.txt obeyed on request.
+"""What sites and pages state about how pages may be used, such as to train an AI.
+
+Statements are read and recorded. Those of robots.txt are obeyed if the user asks for that.
 
 `statements` reads and decides. Statements of a page are only recorded: `read_page` reads those of a response
 of whatever bytes, and raises no exception. Only what the crawl has received is read: no other file is
