@@ -57,9 +57,9 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
     config = Config.from_settings(crawler.settings)
     if not config.obey:
         logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
-        for name in ("NOROBOTS_EVIDENCE", "NOROBOTS_PURPOSES", "NOROBOTS_REPORT", "NOROBOTS_USAGE"):
-            if read(crawler.settings, name):
-                logger.warning("%s has no effect: ROBOTSTXT_OBEY is False", name)
+        for name in ("CRAWL_DELAY_MAX", "EVIDENCE", "PURPOSES", "REPORT", "USAGE"):
+            if read(crawler.settings, f"NOROBOTS_{name}"):
+                logger.warning("NOROBOTS_%s has no effect: ROBOTSTXT_OBEY is False", name)
         raise NotConfigured
     for key in enabled_keys(crawler.settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
         logger.warning(  # a project that lists the middleware by hand, without the add-on

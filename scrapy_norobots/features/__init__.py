@@ -1,8 +1,8 @@
 """What a crawl can do beyond obeying: features, which subscribe to the events of the core.
 
-A feature is a module or a package here, with a function `subscribe`. It may import anything except other
-features. `FEATURES` is the only list of them: to remove one, delete its line, its module or folder, and what
-the add-on and the commands import from it.
+A feature is a module or a package here, with a function `subscribe`. It may import what is below the features
+in `docs/how-it-works.md`, and no other feature. `FEATURES` is the only list of them: to remove one, delete
+its line, its module or folder, and what the add-on and the commands import from it.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Store(Protocol):
     async def save(self, snapshots: Sequence[Snapshot], until: float) -> None:
         """Save the snapshots of one origin, in place of earlier ones, and release its lock, in one call.
 
-        They may be deleted after `until`, in seconds since the epoch. The lock stays if another `Store`
-        object holds it.
+        After `until`, in seconds since the epoch, they are no longer returned. The lock stays if another
+        `Store` object holds it.
         """
 
     async def unlock(self, origin: Origin) -> None:

@@ -479,12 +479,12 @@ def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Pat
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.json"),
         "NOROBOTS_PURPOSES": ["search"],
+        "NOROBOTS_CRAWL_DELAY_MAX": 30,
     }
     with Site() as site:
         seen = crawl(f"{site.url}/", settings=settings)
-    assert seen.log_lines("WARNING", "NOROBOTS_EVIDENCE has no effect: ROBOTSTXT_OBEY is False")
-    assert seen.log_lines("WARNING", "NOROBOTS_REPORT has no effect: ROBOTSTXT_OBEY is False")
-    assert seen.log_lines("WARNING", "NOROBOTS_PURPOSES has no effect: ROBOTSTXT_OBEY is False")
+    for name in ("EVIDENCE", "REPORT", "PURPOSES", "CRAWL_DELAY_MAX"):
+        assert seen.log_lines("WARNING", f"NOROBOTS_{name} has no effect: ROBOTSTXT_OBEY is False")
     assert not list(tmp_path.iterdir())
 
 

@@ -176,7 +176,9 @@ def write(part: Part) -> None:
     for texts in zip_longest(part.pattern.findall(page), made, fillvalue=""):
         found, needed = (text.partition("\n")[0] for text in texts)
         if found != needed and "#" in (found[:1], needed[:1]):
-            sys.exit(f"{part.page.name}: write {needed!r} and 'Default: .' where the page has {found!r}")
+            sys.exit(
+                f"{part.page.name}: write {needed!r} and 'Default: .' before {found!r}, then run this again"
+            )
     rest = iter(made)
     part.page.write_text(part.pattern.sub(lambda _: next(rest), page))
 

@@ -35,9 +35,9 @@ class Shelf:
     put: Callable[[Origin | str, bytes], None]
 
     @asynccontextmanager
-    async def open(self, count: int = 1, max_bytes: int = MAX_BYTES) -> AsyncIterator[list[BrowsableStore]]:
-        """Open some stores, and close them."""
-        opened = [open_store(self.value, max_bytes) for _ in range(count)]
+    async def open(self, count: int = 1, *sizes: int) -> AsyncIterator[list[BrowsableStore]]:
+        """Open some stores, and close them; `sizes` are the size of a store, and of the largest file."""
+        opened = [open_store(self.value, *(sizes or [MAX_BYTES])) for _ in range(count)]
         try:
             yield opened
         finally:
@@ -97,23 +97,38 @@ def shelf(servers: Any, tmp_path: Path) -> Shelf:
     return Shelf(servers.url, set_key)
 
 
-async def test_saved_snapshots_are_loaded_unchanged(shelf: Shelf) -> None:
+async def listed(store: BrowsableStore) -> dict[Origin, tuple[Snapshot, ...]]:
+    return {origin: snapshots async for origin, snapshots in store.items()}
+
+
+async def test_saved_snapshots_are_loaded_and_listed_unchanged(shelf: Shelf) -> None:
     async with shelf.open() as [store]:
         assert await store.load(ORIGIN) == ()
+        assert await listed(store) == {}
         await store.save((FOUND, LOST), later())
         await store.save((EMPTY,), later())
         assert await store.load(ORIGIN) == (FOUND, LOST)
         assert await store.load(OTHER) == (EMPTY,)
         assert await store.load(Origin("http", "town.example", 80)) == ()
+        assert await listed(store) == {ORIGIN: (FOUND, LOST), OTHER: (EMPTY,)}
 
 
-async def test_an_entry_expires(shelf: Shelf) -> None:
+async def test_an_expired_entry_is_neither_loaded_nor_listed(shelf: Shelf) -> None:
     async with shelf.open() as [store]:
         await store.save((FOUND,), later())
-        assert await store.load(ORIGIN) == (FOUND,)
+        await store.save((EMPTY,), later())
         await store.save((FOUND,), time.time() + 0.1)
-        while await store.load(ORIGIN):  # it has no end marker
+        while await store.load(ORIGIN):  # nothing marks it
             await asyncio.sleep(0.02)
+        assert await listed(store) == {OTHER: (EMPTY,)}
+
+
+async def test_an_entry_with_a_larger_file_than_this_crawl_accepts_is_a_miss(shelf: Shelf) -> None:
+    async with shelf.open(1, 2**30) as [store], shelf.open(1, 2**30, 2**20) as [limited]:
+        await store.save((replace(FOUND, body=noise(3 * 2**20)),), later())
+        assert await store.load(ORIGIN)
+        assert await limited.load(ORIGIN) == ()
+        assert await limited.lock(ORIGIN, 60) == (True, ())
 
 
 async def test_a_lock_has_one_holder_until_it_is_released(shelf: Shelf) -> None:
@@ -226,24 +241,8 @@ async def test_a_password_in_an_error_of_redis_py_is_not_shown(caplog: pytest.Lo
     assert "password=***,cred" in caplog.text
 
 
-async def listed(store: BrowsableStore) -> dict[Origin, tuple[Snapshot, ...]]:
-    return {origin: snapshots async for origin, snapshots in store.items()}
-
-
-async def test_each_origin_is_listed_with_its_snapshots(shelf: Shelf) -> None:
-    async with shelf.open() as [store]:
-        assert await listed(store) == {}
-        await store.save((FOUND, LOST), later())
-        await store.save((EMPTY,), later())
-        assert await listed(store) == {ORIGIN: (FOUND, LOST), OTHER: (EMPTY,)}
-        await store.save((EMPTY,), time.time() + 0.1)
-        while await store.load(OTHER):  # expiry sends no signal
-            await asyncio.sleep(0.02)
-        assert await listed(store) == {ORIGIN: (FOUND, LOST)}
-
-
 async def test_many_origins_are_listed_page_by_page(shelf: Shelf) -> None:
-    async with shelf.open(max_bytes=2**30) as [store]:
+    async with shelf.open(1, 2**30) as [store]:
         bodies = [noise(700_000) if number % 300 == 0 else b"" for number in range(800)]
         origins = [Origin("http", f"{number}.town.example", 80) for number in range(len(bodies))]
         snapshots = [replace(FOUND, origin=origin, body=bodies[at]) for at, origin in enumerate(origins)]
