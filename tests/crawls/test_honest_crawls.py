@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_norobots.rules.access import PRESETS
 from tests.crawls.test_closing import read_until, running
 from tests.crawls.test_evidence import wait_for_decisions, with_evidence
 from tests.crawls.test_refresh import RULES, Changing
@@ -55,6 +56,16 @@ def test_a_crawl_and_the_next_one_agree(tmp_path: Path, mode: str, kind: str) ->
     assert {one.status for one in answers(tmp_path / "evidence")} >= {"302", "200"}
     assert "forbidden" in {one["verdict"] for one in decisions(tmp_path / "evidence")}
     assert AGREES in audited(tmp_path / "evidence", head(first), head(second))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_crawl_by_each_status_policy_agrees(tmp_path: Path, preset: str) -> None:
+    hosts = {f"127.0.0.{number}": status for number, status in enumerate((401, 403, 404, 429, 503), 1)}
+    with Site(lambda hit: Answer(status=hosts[hit.host]), host="0.0.0.0") as site:
+        settings = with_evidence(tmp_path, NOROBOTS_STATUS_POLICY=preset, NOROBOTS_RETRY_CLOSED=0)
+        seen = crawl(*(f"{site.url_of(host)}/a" for host in hosts), settings=settings)
+    assert len(seen.pages) + len(seen.drops) == len(decisions(tmp_path)) == len(hosts)
+    assert AGREES in audited(tmp_path, head(seen))
 
 
 class Hanging:

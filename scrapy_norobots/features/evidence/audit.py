@@ -196,9 +196,9 @@ class _Run:
             raise LookupError("the settings of the crawl must be in the first line, and only there")
         try:
             self._settings = settings = Settings(**facts["settings"])
-            self._judge = Judge(
-                StatusPolicy.of(settings.policy), Freshness(0, 0, 0, 0), self._audit.readings(settings)
-            )
+            # The table of the crawl is complete. This preset has no key that it could lack.
+            policy = StatusPolicy.of({"preset": "allow", **settings.policy})
+            self._judge = Judge(policy, Freshness(0, 0, 0, 0), self._audit.readings(settings))
             here, there = fields.VERSIONS, settings.versions
             self._versions = "; ".join(
                 f"{name} {there.get(name)} in the crawl, {here.get(name)} here"
