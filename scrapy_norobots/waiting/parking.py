@@ -243,12 +243,13 @@ class Parking:
             sent.is_given_up = False
             self._events.wait.send(request, "given_up")
 
-    def _is_under_way(self, request: Request, slot: Any) -> bool:
-        """Return whether the URL of a request is under way in a slot."""
-        return any(
-            sent.slot is slot and sent.state is not State.GIVEN_BACK and sent.request.url == request.url
-            for sent in self.sent.values()
-        )
+    def _is_under_way(self, parked: Parked) -> bool:
+        """Return whether the same request is under way in its slot; if so, this one waits behind others."""
+        sent = (one.cached_as for one in self.sent.values() if one.slot is parked.slot)
+        if parked.cached_as is None or parked.cached_as not in sent:
+            return False
+        parked.number = next(self._numbers)
+        return True
 
     # For the middleware
 
@@ -302,7 +303,7 @@ class Parking:
             self._enter(pulled, State.LOADING)
             self._park(pulled)
             return True
-        if pulled.question is None or self._lines.may_pass(pulled.slot):
+        if self._lines.may_pass(pulled.slot):
             return False
         self._join(pulled)
         return True
@@ -392,3 +393,8 @@ class Parking:
         """Take requests again, if the search has paused until something moves."""
         if self._paused_until == math.inf:
             self._paused_until = 0.0
+
+
+def _cached_as(request: Request) -> tuple[str, str, bytes] | None:
+    """Return what Scrapy's HTTP cache knows a request by; None if it does not cache the request."""
+    return None if request.meta.get("dont_cache") else (request.method, request.url, request.body)

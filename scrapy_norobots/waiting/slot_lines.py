@@ -123,14 +123,14 @@ class _Line:
 class Lines:
     """The lines of one crawl. There are `places` for requests (0: any number), and no line holds more.
 
-    `is_repeated`, if given, returns whether a request waits until another one with its URL, in its slot, has
-    been answered. `wake` is called when a request may go on because time has passed.
+    `is_repeated`, if given, returns whether a request waits until the same one, in its slot, has been
+    answered; if so, it has a new number. `wake` is called when a request may go on because time has passed.
     """
 
     def __init__(
         self,
         slots: Slots,
-        is_repeated: Callable[[Request, Any], bool] | None,
+        is_repeated: Callable[[Parked], bool] | None,
         wake: Callable[[], None],
         *,
         places: int,
@@ -285,16 +285,17 @@ class Lines:
         return min(candidates)[2] if candidates else None
 
     def _repeats(self, line: _Line) -> bool:
-        """Return whether the first that waits in a line repeats one that is under way."""
-        if self._is_repeated is None or not line.waiting:
+        """Return whether those that wait in a line repeat what is under way. They step behind the others."""
+        if self._is_repeated is None:
             return False
-        return self._is_repeated(line.waiting[0][2].request, line.slot)
+        for priority, _, parked in line.waiting[:]:
+            if not self._is_repeated(line.waiting[0][2]):
+                return False
+            heapq.heapreplace(line.waiting, (priority, parked.number, parked))
+        return bool(line.waiting)
 
     def _may_try(self, line: _Line) -> bool:
-        """Return whether the first of a line may go to the middlewares before its slot can send it.
-
-        Not if its URL is under way: whatever answers it then may answer this one, too.
-        """
+        """Return whether the first of a line may go to the middlewares before its slot can send it."""
         slot: Any = line.slot
         if not line.waiting or slot.queue or not self._slots.has_delay(slot):
             return False

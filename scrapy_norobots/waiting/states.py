@@ -90,3 +90,9 @@ class Parked:
         """Change the state, as `STATES` says."""
         assert to in STATES[self.state], f"{self.request} moves from {self.state} to {to}"
         self.state = to
+
+    @property
+    def cached_as(self) -> tuple[str, str, bytes] | None:
+        """What Scrapy's HTTP cache knows the request by; None if it does not cache it."""
+        request = self.request
+        return None if request.meta.get("dont_cache") else (request.method, request.url, request.body)

@@ -47,6 +47,17 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
     assert order(ADDON) == order({})
 
 
+def test_exempt_requests_do_not_go_before_requests_with_a_higher_priority(mode: str) -> None:
+    asked = threading.Event()
+    with Site(Answer(RULES, before=lambda: asked.wait(PATIENCE)), {"/3": Answer(before=asked.set)}) as site:
+        first, meta = f"{site.url}/first", {"dont_obey_robotstxt": True}
+        others = [{"url": f"{site.url}/{number}", "meta": dict(meta)} for number in range(150)]
+        settings = {**ADDON, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+        seen = crawl({"url": first, "priority": 1}, *others, settings=settings)
+    assert len(seen.pages) == 151
+    assert 3 <= seen.pages.index(first) < 120  # those that are sent while robots.txt is read
+
+
 @pytest.mark.parametrize("limit", [1, 8])
 def test_requests_of_a_site_keep_their_order(limit: int, mode: str) -> None:
     with Site(Answer(RULES, before=lambda: time.sleep(1.3))) as site:

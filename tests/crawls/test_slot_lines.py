@@ -156,6 +156,19 @@ def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_seco
     assert sorted(site.targets()) == ["/other", "/page", "/robots.txt"]
 
 
+def test_a_repeated_request_delays_no_other_one(mode: str, tmp_path: Path) -> None:
+    all_asked = threading.Barrier(5, timeout=PATIENCE)
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(RULES, {"/": Answer(before=all_asked.wait), "/other": Answer(before=all_asked.wait)}) as site:
+        get = {"url": f"{site.url}/", "dont_filter": True}
+        posts = [{**get, "method": "POST", "body": body} for body in "ab"]
+        fresh = {**get, "meta": {"dont_cache": True}}
+        seen = crawl(get, get, *posts, fresh, f"{site.url}/other", settings={**ADDON, **cache})
+    assert not all_asked.broken
+    assert len(seen.pages) == 6
+    assert len(site.pages()) == 5
+
+
 @pytest.mark.parametrize("places", [1, 2])
 def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
     mode: str, tmp_path: Path, places: int
