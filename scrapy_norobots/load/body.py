@@ -93,7 +93,7 @@ class BodiesInFlight:
 
     def stop_late_ones(self) -> None:
         """From now on, stop what download handlers receive for a caller that waits no longer."""
-        self._bodies[next(self._numbers)] = None, 0  # for ever
+        self._bodies[-1] = None, 0  # for ever
 
     def _received(self, data: bytes, request: Request) -> None:
         download = request.meta.get(_DOWNLOAD)

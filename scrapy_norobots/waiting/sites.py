@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -318,16 +317,18 @@ class LoadLimits:
         loads.waiting.append(admitted)
         self._admit(slot)
         await compat.fired(admitted)
+        ended = ExitStack()
         try:
-            with ExitStack() as stack:
-                for semaphore in (self._retries, self._loads) if is_retry else (self._loads,):
-                    await compat.fired(semaphore.acquire())
-                    stack.callback(semaphore.release)
-                yield
+            for semaphore in (self._retries, self._loads) if is_retry else (self._loads,):
+                await compat.fired(semaphore.acquire())
+                ended.callback(semaphore.release)
+            yield
         finally:
             loads.running -= 1
             loads.is_of_page = True
-            compat.call_later(0, partial(self._admit, slot))  # its pages may be in line by then
+            ended.callback(self._admit, slot)
+            # Later, when its pages may be in line. The next load may end at once, and the next one.
+            compat.call_later(0, ended.close)
 
     def page_has_left(self, slot: Any | None) -> None:
         """Let the next file of a slot be loaded that has loads.
