@@ -107,7 +107,7 @@ class RobotsCheck(RobotsCommand):
         elif opts.store is not None:
             get = loader.origins.latest  # each origin is looked up once, also if it has expired
             load = _from_store(crawler, loader, opts.store)
-        compared = _by_rfc9309(crawler, config) if opts.compare else None
+        compared = _by_rfc9309(crawler, config, events) if opts.compare else None
         is_stored = opts.store is not None
         stream = Stream(get, load, robots, progress, places(crawler), opts.json, compared, is_stored)
         await stream.run(args)
@@ -130,9 +130,16 @@ def _from_store(crawler: Crawler, loader: RobotsLoader, value: str) -> Load:
     return load
 
 
-def _by_rfc9309(crawler: Crawler, config: Config) -> Callable[[Access], Access]:
+def _by_rfc9309(crawler: Crawler, config: Config, events: Events) -> Callable[[Access], Access]:
     """Return a function that judges the download of an access by RFC 9309."""
-    read = reader_of(crawler, Rfc9309RobotParser, (), multivalue=False)
+    read = reader_of(
+        crawler,
+        Rfc9309RobotParser,
+        (),
+        multivalue=False,
+        also_robots=config.also_robots,
+        statements=events.statements.ask(),
+    )
     judge = Judge(StatusPolicy.of("rfc9309"), config.freshness, read)
     others = OriginCache(memory_max=config.memory_max)
 

@@ -11,6 +11,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import starmap
 from typing import Any
 
@@ -59,7 +60,10 @@ class RobotsLint(RobotsCommand):
     arguments = "FILE|URL..."
 
     def run(self, args: list[str], opts: Namespace) -> None:
-        urls = {arg: _robots_url(arg) for arg in args if "://" in arg}
+        urls: dict[str, tuple[Origin, str]] = {}
+        for url in (arg for arg in args if "://" in arg):
+            with suppress(CommandError):  # `_read` raises it
+                urls[url] = _robots_url(url)
         snapshots = self._download(urls.values()) if urls else {}
         lines: list[str] = []
         for arg in args:
@@ -79,6 +83,8 @@ class RobotsLint(RobotsCommand):
     def _read(self, path: str, snapshot: Snapshot | None) -> tuple[str, bytes]:
         """Return the name and the bytes of a file or of a download. Raises `CommandError` if it has none."""
         if snapshot is None:
+            if "://" in path:
+                split_url(path)
             return display_name(path), read_input(path, self.config.maxsize)
         if snapshot.status is None:
             raise CommandError(snapshot.url, f"could not be downloaded ({snapshot.error})")

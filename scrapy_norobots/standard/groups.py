@@ -9,7 +9,7 @@ statements and delays in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from scrapy_norobots.standard.lines import (
@@ -123,12 +123,16 @@ class RawGroup(NamedTuple):
         """Return the names and rules of the groups with the numbers of their lines."""
         names: list[tuple[int, str]] = []
         rules: list[tuple[int, str, bool]] = []
-        above = (text.count("\n") + 1 for text in (self.sections.above, *self.sections.below))
-        lines = list(accumulate(above))
+        lines = _line_numbers(self.sections)
         for place in (place for group in self.groups for place in group):
             names.append((lines[place], self.sections.values[place]))
             rules += rules_below(self.sections.below[place], lines[place])
         return Group(names, rules)
+
+
+def _line_numbers(sections: Sections) -> list[int]:
+    above = (text.count("\n") + 1 for text in (sections.above, *sections.below))
+    return list(accumulate(above))
 
 
 def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
@@ -139,13 +143,14 @@ def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
     sections = sections_of(to_text(body))[1]
     outside = [line for line, value, _ in rules_below(sections.above, 0) if value]
     rules, idle = list(outside), list(outside)
+    lines = _line_numbers(sections)
     for group in groups_of(sections, None):
-        record = RawGroup(sections, [group]).record()
-        is_named = any(is_for_all(name) or token_of(name) for name in record.names)
-        for rule in filter(lambda rule: rule.value, record.rules):
-            rules.append(rule.line)
-            if not is_named or pattern_of(rule.value, allows=rule.allows) is None:
-                idle.append(rule.line)
+        is_named = any(is_for_all(name) or token_of(name) for name in map(sections.values.__getitem__, group))
+        found = (rules_below(sections.below[place], lines[place]) for place in group)
+        for line, value, allows in chain.from_iterable(found):
+            rules += [line] if value else []
+            if value and (not is_named or pattern_of(value, allows=allows) is None):
+                idle.append(line)
     return rules, idle
 
 

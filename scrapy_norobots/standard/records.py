@@ -21,7 +21,7 @@ from scrapy_norobots.standard.lines import (
     to_values,
 )
 from scrapy_norobots.standard.names import names_robot
-from scrapy_norobots.standard.rules import RuleSet, first_of_prefixes
+from scrapy_norobots.standard.rules import WHOLE_URL, RuleSet, first_of_prefixes
 from scrapy_norobots.standard.urls import Origin
 
 DEFAULT_NAME = "*"
@@ -82,8 +82,8 @@ class Record:
         # rules, and a collection blocks the whole process.
         self._names = list(user_agents)
         self._rules = list(rules)
-        # For the origin of the last question: the index of the first rule for each prefix.
-        self._first: tuple[Origin | None, dict[str, int]] | None = None
+        # For the origin of the last question, or "all": the index of the first rule for each prefix.
+        self._first: tuple[Origin | str | None, dict[str, int]] | None = None
 
     @property
     def user_agents(self) -> tuple[UserAgent, ...]:
@@ -102,8 +102,9 @@ class Record:
 
     def prepare(self, origin: Origin | None) -> None:
         """Do the work that the first call of `deciding` with this origin needs."""
-        if self._first is None or self._first[0] != origin:
-            self._first = origin, first_of_prefixes(self.values, origin)
+        if self._first is None or self._first[0] not in (origin, "all"):
+            depends = any(value[:1] != "/" and WHOLE_URL.match(value) for value in self.values)
+            self._first = origin if depends else "all", first_of_prefixes(self.values, origin)
 
     def deciding(self, rules: RuleSet | None, origin: Origin | None, target: str) -> Rule | None:
         """Return the first rule that forbids `target`; None if none does.

@@ -158,6 +158,15 @@ def test_check_compares_with_rfc_9309(tmp_path: Path) -> None:
     assert only_robots.stdout.rstrip().endswith(same)
 
 
+def test_what_all_readings_obey_makes_no_difference(tmp_path: Path) -> None:
+    robots = "User-agent: GPTBot\nDisallow: /a\n\nUser-agent: *\nContent-Signal: search=no\nDisallow: /b\n"
+    more = ["-s", "NOROBOTS_ALSO_ROBOTS=GPTBot", "-s", "NOROBOTS_PURPOSES=search"]
+    urls = ["http://town.example/a", "http://town.example/c"]
+    done = run(tmp_path, "robots-check", *more, "--compare", "--file", "-", *urls, stdin=robots)
+    assert words(done) == ["forbidden", "forbidden"]
+    assert done.stdout.count("[RFC 9309: the same]") == 2
+
+
 def test_check_writes_json(tmp_path: Path) -> None:
     with Site(ROBOTS) as site:
         done = run(tmp_path, "robots-check", "--json", f"{site.url}/staff/#x", f"{site.url}/", "\u2028")

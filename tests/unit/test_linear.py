@@ -29,6 +29,17 @@ READERS = {
         from scrapy_norobots.standard import RobotsTxt
         assert RobotsTxt.parse(3_000_000 * "User agent\\n").allowed("/", "FooBot")
     """,
+    "rules without effect": """
+        from scrapy_norobots.standard.groups import rules_without_effect
+        rules, idle = rules_without_effect(100_000 * "User-agent: FooBot\\nDisallow: /x\\nDisallow: ftp:\\n")
+        assert (len(rules), len(idle)) == (200_000, 100_000)
+    """,
+    "one file for many origins": """
+        from scrapy_norobots.standard import RobotsTxt
+        robots = RobotsTxt.parse("User-agent: *\\n" + "".join(f"Disallow: /{n}/\\n" for n in range(200_000)))
+        for host in range(20_000):
+            assert robots.decide(f"http://{host}.example/{host}/", "FooBot").rule.line == host + 2
+    """,
     "Link": """
         from scrapy.http import Response
         from scrapy_norobots.features.usage import read_page
