@@ -186,10 +186,7 @@ class Fetcher:
         return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
 
     def _being_sent(self, request: Request) -> Request | None:
-        """Return the request that is being sent for `request`; the same one if the downloader hides that.
-
-        A middleware may have replaced it by another request for the same URL.
-        """
+        """Return the request that a middleware may have made of `request`, or this one if none is known."""
         if missing_internals(self._crawler):
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
@@ -245,10 +242,7 @@ class Fetcher:
 
 
 def _zyte_api(page: Request, settings: BaseSettings) -> dict[str, object]:
-    """Return the meta with which scrapy-zyte-api downloads robots.txt as it downloads a page.
-
-    If it sends the page to Zyte API, it sends robots.txt there too, and asks for the bytes of the file.
-    """
+    """Return the meta with which scrapy-zyte-api gets robots.txt as it gets a page, and its bytes."""
     is_transparent = settings.getbool("ZYTE_API_TRANSPARENT_MODE")
     for key, is_on, setting in (
         ("zyte_api", False, "ZYTE_API_DEFAULT_PARAMS"),

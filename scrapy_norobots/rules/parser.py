@@ -150,10 +150,7 @@ def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """Return a file as UTF-8: some parsers read nothing of a file with an invalid byte, or in UTF-16.
-
-    Bytes that are not UTF-8 become ``%XX``, as in the strict parser's comparison (F1).
-    """
+    """Return a file as UTF-8, which some parsers need; other bytes become ``%XX``, as in our parser (F1)."""
     return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", to_text(body)).encode()
 
 

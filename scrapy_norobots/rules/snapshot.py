@@ -129,10 +129,7 @@ def _stated_lifetime(snapshot: Snapshot) -> float | None:
 
 
 def _span(date: str, headers: Mapping[str, str], received: float) -> float:
-    """Return the seconds from a response to a date in its headers; 0 if the date is invalid.
-
-    An invalid date in `Expires`, such as "0", means expired (RFC 9111, 5.3).
-    """
+    """Return the seconds from a response to a date; 0 for an invalid one, such as "0" (RFC 9111, 5.3)."""
     try:
         # The difference of the server's own dates is right even if a clock is wrong.
         start = _epoch(headers["date"]) if "date" in headers else received

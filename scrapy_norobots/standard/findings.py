@@ -313,10 +313,7 @@ def _of_records(
 
 
 def _of_names(records: Iterable[RawRecord]) -> Iterator[_Found]:
-    """Yield names to which an earlier record applies already, by the whole name or a part of it (A2, A3).
-
-    For example, a record for ``bot`` applies to every robot with ``bot`` in its name, such as ``FooBot``.
-    """
+    """Yield names to which an earlier record applies already, by the whole name or a part of it (A2, A3)."""
     taken: dict[str, int] = {}
     sizes: set[int] = set()
     for record in records:

@@ -99,10 +99,7 @@ class RobotsDownloader(Downloader):
         return result
 
     def _make_room_for_connections(self, scheme: str) -> None:
-        """Let a download handler open more connections, so that no robots.txt waits for one and times out.
-
-        Some download handlers open at most `CONCURRENT_REQUESTS` connections.
-        """
+        """Let download handlers open more connections than places, so that no robots.txt waits for one."""
         if scheme not in self._widened:
             self._widened |= {scheme}
             widen_pool(self, scheme, self.free_max)

@@ -182,10 +182,7 @@ class RobotsScheduler(BaseScheduler):
                 self._events.wait.send(parked.request, "left")
 
     def _ask_if_idle(self) -> None:
-        """Send `spider_idle` if the crawl only waits for closed sites.
-
-        A handler may add requests, such as those of a queue in Redis, or close the spider.
-        """
+        """Send `spider_idle` if the crawl only waits for closed sites; a handler may add requests."""
         if not self._is_idle():
             return
         self._idle_until = monotonic() + _IDLE_AGAIN

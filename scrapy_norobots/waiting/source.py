@@ -99,10 +99,7 @@ class Source:
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:
-    """Return whether Scrapy's scheduler returns its last request first, as it does by default.
-
-    Since Scrapy 2.13, start requests have a queue of their own.
-    """
+    """Return whether Scrapy's scheduler returns its last request first; start requests have a queue."""
     kind = "DISK" if settings.get("JOBDIR") else "MEMORY"
     queue = (is_start and settings.get(f"SCHEDULER_START_{kind}_QUEUE")) or settings[
         f"SCHEDULER_{kind}_QUEUE"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,15 +78,6 @@ def test_a_forked_process_exits_like_a_started_one(tmp_path: Path, name: str) ->
     assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]
 
 
-def test_the_fork_server_has_imported_scrapy_but_no_reactor(tmp_path: Path) -> None:
-    """And each fork has random numbers of its own."""
-    code = "import random, sys; print(*(name in sys.modules for name in sys.argv[1:]), random.random())"
-    names = ("twisted.internet.reactor", "scrapy.core.downloader.handlers.http11", "scrapy_norobots.addon")
-    output = [processes.run(module(tmp_path, code), *names, cwd=tmp_path).stdout for _ in range(2)]
-    assert [text.startswith("False True True 0.") for text in output] == [True, True]
-    assert output[0] != output[1]
-
-
 SLEEP = """
 import os, sys, time
 print("asleep", flush=True)
@@ -114,47 +103,3 @@ def test_a_process_that_times_out_is_killed_and_its_output_is_shown(
         processes.run(module(tmp_path, SLEEP), "-x", cwd=tmp_path, timeout=0.01)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-LOG = """
-import logging, signal, sys
-signal.signal(signal.SIGALRM, lambda *_: (logging.error("received"), sys.exit(3)))
-signal.setitimer(signal.ITIMER_REAL, 0.3)
-print("logs", flush=True)
-while True:
-    logging.error("a line")
-"""
-
-
-def test_a_signal_during_a_log_call_is_not_lost(tmp_path: Path) -> None:
-    with processes.Piped(module(tmp_path, LOG), cwd=tmp_path) as process:
-        assert process.stdout.readline() == "logs\n"
-        time.sleep(0.5)  # the log fills its pipe, so the signal comes when a line is being written
-        _, log = process.communicate(60)
-        assert process.wait() == 3
-    assert "received" in log
-
-
-RUN = """
-import pathlib, signal, sys
-from tests.helpers.running.processes import Process
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
-with Process(
-    "program", stdin=sys.stdin.buffer, stdout=sys.stdout.buffer, stderr=sys.stderr.buffer,
-    cwd=pathlib.Path(sys.argv[1]),
-) as process:
-    process.wait()
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_process_ends_with_its_parent(tmp_path: Path, number: signal.Signals) -> None:
-    module(tmp_path, SLEEP)
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN, str(tmp_path)],
-        cwd=processes.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-    ) as runs_it:  # fmt: skip
-        assert runs_it.stdout is not None
-        assert runs_it.stdout.readline() == b"asleep\n"
-        runs_it.send_signal(number)
-        assert runs_it.stdout.read() == b""  # which ends when no process can write to it any more

@@ -304,10 +304,7 @@ class UsageStatements:
         return next(refusals, None)
 
     def _for(self, robot: str | bytes) -> tuple[list[Found], list[Found]]:
-        """Return the statements of a robot's own groups, and those for every robot.
-
-        A no of either set is a no.
-        """
+        """Return the statements of a robot's groups, and those for every robot. A no of either is a no."""
         every = self._groups.get(None, set())
         groups = self._groups.get(Robot.of(robot).token or None, every)
         return (
