@@ -1,9 +1,8 @@
 """`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
 
-In a line, requests with a higher priority come first, then those that have waited longer. Of the slots that
-can send, the one whose first request has the highest priority comes first; equal ones alternate. A slot with
-a delay lets requests go before it can send them, because a middleware such as Scrapy's HTTP cache may answer
-them; those that none has answered are then *held*.
+In a line, requests with a higher priority come first, then those that have waited longer. The slots that can
+send come in the order of their first requests; equal ones alternate. A slot with a delay lets requests go
+before it can send them, as Scrapy's HTTP cache may answer them; those that are not answered are *held*.
 
 `Slots` says when a slot can send a request. Those that wait are registered in their slots, so that Scrapy's
 priority queue sees a busy slot and takes requests of other slots first. Without the internal names of Scrapy,
@@ -288,8 +287,9 @@ class Lines:
         """Return whether those that wait in a line repeat what is under way. They step behind the others."""
         if self._is_repeated is None:
             return False
-        for priority, _, parked in line.waiting[:]:
-            if not self._is_repeated(line.waiting[0][2]):
+        for _ in range(len(line.waiting)):
+            priority, _, parked = line.waiting[0]
+            if not self._is_repeated(parked):
                 return False
             heapq.heapreplace(line.waiting, (priority, parked.number, parked))
         return bool(line.waiting)

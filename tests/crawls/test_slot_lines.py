@@ -163,9 +163,9 @@ def test_a_repeated_request_delays_no_other_one(mode: str, tmp_path: Path) -> No
         get = {"url": f"{site.url}/", "dont_filter": True}
         posts = [{**get, "method": "POST", "body": body} for body in "ab"]
         fresh = {**get, "meta": {"dont_cache": True}}
-        seen = crawl(get, get, *posts, fresh, f"{site.url}/other", settings={**ADDON, **cache})
+        seen = crawl(get, get, get, *posts, *posts, fresh, f"{site.url}/other", settings={**ADDON, **cache})
     assert not all_asked.broken
-    assert len(seen.pages) == 6
+    assert len(seen.pages) == 9
     assert len(site.pages()) == 5
 
 
