@@ -1,10 +1,8 @@
 """`Parking`: the requests of one crawl that wait, for robots.txt, a closed site or a download slot.
 
-It says which request is sent next, and remembers those that the engine has.
-
-A request whose robots.txt is not in memory steps aside, and keeps its order among the requests of its site.
-The next one is then looked for behind it, within bounds, so that the files of further sites are loaded
-meanwhile.
+It says which request is sent next, and remembers those that the engine has. A request whose robots.txt is not
+in memory steps aside, and keeps its order among the requests of its site. The next one is then looked for
+behind it, within bounds, so that the files of further sites are loaded meanwhile.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +77,11 @@ class Parking:
         self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
         self.sent: dict[Request, Parked] = {}  # what the engine has, until it leaves or comes back
         self._most_sent = math.inf if slots.are_watched else _REMEMBERED
-        # What is under way will be in Scrapy's HTTP cache.
-        has_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
-        is_repeated = self._is_under_way if has_cache else None
+        # By the key of a request in Scrapy's HTTP cache, the same ones, which wait until it is there.
+        self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._repeats: dict[object, list[Parked]] = {}
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, is_repeated, self._wake, places=places)
+        self._lines = Lines(slots, self._wake, places=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
@@ -151,7 +149,8 @@ class Parking:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
         if self._stop_watching is not None:
             self._stop_watching()
-        waiting = sorted(self._sites.clear() + self._lines.clear(), key=lambda parked: parked.number)
+        found = chain(self._sites.clear(), self._lines.clear(), *self._repeats.values())
+        waiting = sorted(found, key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
         return waiting
@@ -172,7 +171,7 @@ class Parking:
         if sent is not None and sent.state is State.SENT and not self._lines.may_reach(request, sent.slot):
             return self._hold(sent)
         if not self.reach(request):
-            del self.sent[request]
+            self._let_repeats_go(self.sent.pop(request))
             raise IgnoreRequest("the request waits until robots.txt is downloaded again")
         return None
 
@@ -224,6 +223,7 @@ class Parking:
         """Take note that a request has left the downloader, and forget it unless it comes back."""
         sent = self.sent.get(request)
         slot = self._slots.of(request) if sent is None else sent.slot
+        self._let_repeats_go(sent)
         if sent is not None and sent.state is not State.GIVEN_BACK:
             del self.sent[request]
             if sent.is_given_up:  # but it was not dropped
@@ -243,13 +243,10 @@ class Parking:
             sent.is_given_up = False
             self._events.wait.send(request, "given_up")
 
-    def _is_under_way(self, parked: Parked) -> bool:
-        """Return whether the same request is under way in its slot; if so, this one waits behind others."""
-        sent = (one.cached_as for one in self.sent.values() if one.slot is parked.slot)
-        if parked.cached_as is None or parked.cached_as not in sent:
-            return False
-        parked.number = next(self._numbers)
-        return True
+    def _let_repeats_go(self, sent: Parked | None) -> None:
+        """Put the requests in line that wait until the same one has been answered."""
+        for parked in self._repeats.pop(sent.key, ()) if sent is not None else ():
+            self._lines.add(parked)
 
     # For the middleware
 
@@ -358,15 +355,18 @@ class Parking:
                 self._slots.leave(parked.slot, parked.request)
                 parked.slot = None
             parked.move(State.IN_LINE)
+            if self._has_cache and parked.key is None:
+                parked.key = parked.cached_as
+                if parked.key in self._repeats:
+                    self._repeats[parked.key].append(parked)
+                    continue
+                self._repeats[parked.key] = []
             self._lines.add(parked)
         self._paused_until = 0.0
         self._wake()
 
     def _first(self) -> Parked | None:
-        """Return the request in line that is next. Requests whose rules have expired wait again.
-
-        Those before it that the downloader holds are sent, unless newer rules forbid them.
-        """
+        """Return the next request in line. Let those that are held go; let expired rules be loaded again."""
         while self._has_place() and (parked := self._lines.first()) is not None:
             question = parked.question
             may_go = (

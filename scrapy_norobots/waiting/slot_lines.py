@@ -122,20 +122,11 @@ class _Line:
 class Lines:
     """The lines of one crawl. There are `places` for requests (0: any number), and no line holds more.
 
-    `is_repeated`, if given, returns whether a request waits until the same one, in its slot, has been
-    answered; if so, it has a new number. `wake` is called when a request may go on because time has passed.
+    `wake` is called when a request may go on because time has passed.
     """
 
-    def __init__(
-        self,
-        slots: Slots,
-        is_repeated: Callable[[Parked], bool] | None,
-        wake: Callable[[], None],
-        *,
-        places: int,
-    ) -> None:
+    def __init__(self, slots: Slots, wake: Callable[[], None], *, places: int) -> None:
         self._slots = slots
-        self._is_repeated = is_repeated
         self._wake = wake
         self._places = places if places > 0 else math.inf
         self.of_slots: dict[Any, _Line] = {}
@@ -199,6 +190,9 @@ class Lines:
         if not self._slots.has_delay(slot):
             return True
         self.no_longer_comes(request)
+        line = self.of_slots.get(slot)
+        if line is not None and line.held and line.held[0][0] <= -request.priority:
+            return False
         return self._seconds(slot) == 0
 
     def no_longer_comes(self, request: Request, reached: Any | None = None) -> None:
@@ -279,20 +273,8 @@ class Lines:
         """Return the request of a line that goes on, if its slot can send one in so many seconds."""
         if seconds != 0:
             return line.waiting[0][2] if self._may_try(line) else None
-        is_repeated = self._repeats(line)
-        candidates = line.held[:1] + ([] if is_repeated else line.waiting[:1])
+        candidates = line.held[:1] + line.waiting[:1]
         return min(candidates)[2] if candidates else None
-
-    def _repeats(self, line: _Line) -> bool:
-        """Return whether those that wait in a line repeat what is under way. They step behind the others."""
-        if self._is_repeated is None:
-            return False
-        for _ in range(len(line.waiting)):
-            priority, _, parked = line.waiting[0]
-            if not self._is_repeated(parked):
-                return False
-            heapq.heapreplace(line.waiting, (priority, parked.number, parked))
-        return bool(line.waiting)
 
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it."""
@@ -301,4 +283,4 @@ class Lines:
             return False
         if self._slots.under_way(slot) > len(slot.transferring):
             return False  # another is on its way
-        return len(line.held) < self._places and not self._repeats(line)
+        return len(line.held) < self._places

@@ -70,10 +70,11 @@ class Parked:
     """A request that waits, `LOADING`, `CLOSED` or `IN_LINE`, or that the engine has, `SENT` or `GIVEN_BACK`.
 
     `number` grows with each request that begins to wait. `slot` is where it is to be sent, unless a
-    middleware changes that. It is None if the request needs no download slot.
-    `is_given_up` is true after the last retry of its site has failed. `gate` is fired when a request may be
-    sent that waits in the downloader, after the middlewares. `access` judges it, also if it has since
-    expired. `error` is what a bug has raised about it while it waited.
+    middleware changes that. It is None if the request needs no download slot. `key` is that of the requests
+    that wait until this one has been answered. `is_given_up` is true after the last retry of its site has
+    failed. `gate` is fired when a request may be sent that waits in the downloader, after the middlewares.
+    `access` judges it, also if it has since expired. `error` is what a bug has raised about it while it
+    waited.
     """
 
     request: Request
@@ -81,6 +82,7 @@ class Parked:
     slot: Any | None
     number: int
     state: State
+    key: object = None
     is_given_up: bool = False
     gate: Deferred[None] | None = None
     access: Access | None = None
@@ -92,7 +94,7 @@ class Parked:
         self.state = to
 
     @property
-    def cached_as(self) -> tuple[str, str, bytes] | None:
-        """What Scrapy's HTTP cache knows the request by; None if it does not cache it."""
+    def cached_as(self) -> object:
+        """What Scrapy's HTTP cache knows the request by; the request itself if it is not cached."""
         request = self.request
-        return None if request.meta.get("dont_cache") else (request.method, request.url, request.body)
+        return request if request.meta.get("dont_cache") else (request.method, request.url, request.body)

@@ -159,14 +159,32 @@ def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_seco
 def test_a_repeated_request_delays_no_other_one(mode: str, tmp_path: Path) -> None:
     all_asked = threading.Barrier(5, timeout=PATIENCE)
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    with Site(RULES, {"/": Answer(before=all_asked.wait), "/other": Answer(before=all_asked.wait)}) as site:
-        get = {"url": f"{site.url}/", "dont_filter": True}
+    asked = Answer(before=all_asked.wait)
+    with Site(Answer(RULES, before=lambda: time.sleep(0.5)), {"/": asked, "/other": asked}) as site:
+        get = {"url": f"{site.url}/", "dont_filter": True, "priority": 1}
         posts = [{**get, "method": "POST", "body": body} for body in "ab"]
         fresh = {**get, "meta": {"dont_cache": True}}
         seen = crawl(get, get, get, *posts, *posts, fresh, f"{site.url}/other", settings={**ADDON, **cache})
     assert not all_asked.broken
     assert len(seen.pages) == 9
     assert len(site.pages()) == 5
+
+
+def test_a_repeated_request_does_not_wait_with_an_own_downloader(mode: str, tmp_path: Path) -> None:
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CLOSESPIDER_TIMEOUT": 60}
+    own = {"DOWNLOADER": "scrapy.core.downloader.Downloader"}
+    with Site(RULES) as site:
+        page = {"url": f"{site.url}/", "dont_filter": True}
+        seen = crawl(page, page, page, settings={**ADDON, **cache, **own})
+    assert len(seen.pages) == 3
+
+
+def test_requests_of_a_slot_with_a_short_delay_keep_their_order(mode: str) -> None:
+    targets = [f"/{number}" for number in range(40)]
+    with Site(RULES) as site:
+        urls = [site.url + target for target in targets]
+        crawl(*urls, settings={**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.02})
+    assert [hit.target for hit in site.hits if hit.target in targets] == targets
 
 
 @pytest.mark.parametrize("places", [1, 2])

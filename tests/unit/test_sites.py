@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy.core.downloader import Slot
 
-from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import set_crawl_delay
 from scrapy_norobots.waiting.sites import LoadLimits
 from scrapy_norobots.waiting.slot_lines import Slots
@@ -71,30 +69,6 @@ async def test_retries_leave_the_other_half_to_first_loads() -> None:
     assert await crawl.load_all(*[None] * 3) == 6
     assert crawl.log[:6].count("file") == 3
     await retries
-
-
-async def test_a_load_that_begins_between_two_delayed_calls_is_not_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With other reactors than asyncio, there may be network events between two calls for the same moment."""
-    later: list[Callable[[], None]] = []
-    monkeypatch.setattr(compat, "call_later", lambda seconds, call: later.append(call))
-
-    crawl, slot = Crawl(), slot_with(2)
-    await crawl.load_all(slot, slot)
-    set_crawl_delay(slot, 5.0)
-    crawl.pages = 1
-    first, second = later
-    later.clear()
-    first()
-    loads = [asyncio.ensure_future(crawl.load(slot)) for _ in range(2)]
-    await asyncio.sleep(0)
-    second()
-    await asyncio.wait_for(loads[0], 30)
-    later.pop()()
-    crawl.send_page(slot)
-    await asyncio.wait_for(loads[1], 30)
-    assert crawl.log == ["file", "file", "file", "page", "file"]
 
 
 async def test_a_load_that_fails_lets_the_next_one_run() -> None:
