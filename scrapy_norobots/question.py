@@ -86,7 +86,12 @@ def checked_url(request: Request) -> str:
     if url is None or _leads_elsewhere(request):
         return request.url
     try:
-        if isinstance(url, str) and Origin.of(url) is not None and urlsplit(url).hostname:
+        if (
+            isinstance(url, str)
+            and url.isprintable()
+            and Origin.of(url) is not None
+            and urlsplit(url).hostname
+        ):
             return url
         problem = "it must be an http or https URL"
     except ValueError as exc:

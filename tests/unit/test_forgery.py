@@ -180,6 +180,7 @@ def sealed() -> Iterator[tuple[Change, str]]:
 def of_records() -> Iterator[tuple[Change, str]]:
     """Yield changes of the records, as `sealed` does."""
     yield with_setting(policy=dict(PRESETS["allow"])), "judged with verdict 'allowed'"
+    yield with_setting(robot="BarBot"), "judged with"
     yield with_setting(allowed=False), "the crawl did not store allowed requests"
     yield with_setting(parsers=["scrapy.robotstxt.ProtegoRobotParser"]), "unknown parser"
     for name, value in (

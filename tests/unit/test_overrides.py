@@ -70,6 +70,7 @@ def test_the_meta_may_exempt_a_request_or_name_another_url(
         ("", "'' is neither a URL nor a path that starts with '/'"),
         (7, "it must be an http or https URL"),
         (b"http://town.example/", "it must be an http or https URL"),
+        ("http:\t//me:secret@town.example/", "it must be an http or https URL"),
         ("ftp://town.example/", "it must be an http or https URL"),
         ("http:///back/", "it must be an http or https URL"),
         ("/back/", "it must be an http or https URL"),

@@ -3,8 +3,8 @@
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
 time. This answer, judged as in the crawl, must lead to the same line, byte by byte. So each key of a decision
-is checked except `time`, `robot` and `requested`. Overridden requests cannot be judged, nor can decisions
-whose URL or robot was too long and was cut.
+is checked except `time`, `requested`, and `robot` if it is a header. Overridden requests cannot be judged,
+nor can decisions whose URL or robot was too long and was cut.
 """
 
 from __future__ import annotations
@@ -267,9 +267,9 @@ class _Run:
         audit.not_judged += is_cut or verdict == fields.OVERRIDDEN
 
     def _made_again(self, facts: Mapping[str, Any], settings: Settings) -> Made:
-        url, when, robot = facts["url"], facts["robots_time"], facts["robot"]
-        if settings.robot is None:  # parsers get the header, in bytes
-            robot = robot.encode("utf-8", "surrogateescape")
+        url, when, robot = facts["url"], facts["robots_time"], settings.robot
+        if robot is None:  # parsers get the header, in bytes
+            robot = facts["robot"].encode("utf-8", "surrogateescape")
         made = Made(fields.time_of(facts["time"]), url, robot, facts.get("requested", url))
         if facts["verdict"] == fields.OVERRIDDEN:
             return made
