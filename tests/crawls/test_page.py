@@ -27,6 +27,7 @@ from tests.unit.test_counters import access
 
 pytestmark = pytest.mark.xdist_group("browser")
 
+REFUSED = "1 site answered with a refusal such as 403, so nothing more was fetched"
 HOSTILE = (
     "</script><script>window.pwned=1</script>",
     "<img/src=x/onerror=window.pwned=1>",
@@ -163,7 +164,7 @@ def test_each_entry_leads_to_its_sites(report: Report, browser: webdriver.Chrome
     entries = browser.find_elements(By.CSS_SELECTOR, "[aria-labelledby=to-do] li")
     said = [entry.text for entry in entries]
     assert [text.partition(":")[0] for text in said] == [
-        "1 site answered with a refusal such as 403, so nothing was fetched (1 request dropped)",
+        f"{REFUSED} (1 request dropped for such reasons)",
         "1 site meant to forbid more to this robot, but made a mistake",
     ]
     for entry, name in zip(entries, ("shut", "village"), strict=True):
@@ -225,7 +226,7 @@ def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None
     assert [line.strip() for line in re.findall(r".*drop.*", said, re.IGNORECASE)] == [
         "A dry run: nothing was dropped.",
         "requests would be dropped",
-        "answered with a refusal such as 403, so nothing was fetched (1 request would have been dropped):",
+        f"{REFUSED.removeprefix('1 site ')} (1 request would have been dropped for such reasons):",
         "Why requests would be dropped",
         "Would be dropped",
         "Would be dropped",

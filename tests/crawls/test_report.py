@@ -69,7 +69,7 @@ def test_a_crawl_logs_and_reports_what_it_met(mode: str, tmp_path: Path) -> None
         f"  1 dropped at {shut.url}: closed (5xx)\n"
         "  origins: 3 ("
     )
-    assert "\n  to do: 1 site answered with an error such as 503 to the end (1 request dropped): " in summary
+    assert "such as 503 to the end (1 request dropped for such reasons): " in summary
     assert seen.log_lines(f"INFO: The robots.txt report was written to {page}")
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
@@ -99,7 +99,9 @@ def test_sites_that_never_answer_are_something_to_do(tmp_path: Path) -> None:
     seen = crawl(f"{dead}/a", settings=with_report(file))
     (entry,) = json.loads(file.read_text())["to_do"]
     assert (entry["kind"], entry["origins"]) == ("unanswered", [dead])
-    assert seen.log_lines("to do: 1 site never gave a usable answer (1 request dropped): check hosts")
+    assert seen.log_lines(
+        "to do: 1 site gave no usable answer in the end (1 request dropped for such reasons): check hosts"
+    )
 
 
 def test_a_report_has_no_secrets(tmp_path: Path) -> None:

@@ -119,6 +119,15 @@ def test_however_many_origins_there_are_at_most_rows_max_rows_are_kept(
     assert {origin(number) for number in range(0, 2_000, 200)} <= counters.rows.keys()
 
 
+def test_a_file_that_changes_counts_as_it_is_in_the_end() -> None:
+    counters, faulty = Counters(1), Examined(1, marks=frozenset({TYPOS}))
+    first, refused = access(), access(0, 403)
+    load(counters, first, examined=faulty)
+    load(counters, refused, first)
+    load(counters, first, refused, faulty)
+    assert counters.marks[TYPOS] == counters.faulty_files == 1
+
+
 def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
     counters = busy()
     counters.requests |= Counter(waited=4, came_back=2, given_up=1, left=1)
@@ -129,8 +138,8 @@ def test_the_log_says_first_what_was_dropped_and_what_to_do() -> None:
         "  2 dropped at http://town0.example: line 2, 'Disallow: /back/'\n"
         "  requests that waited for closed sites: 4; came back: 2, given up: 1, left at the end: 1\n"
         "  origins: 4 (open (4xx): 2, rules: 1, closed (5xx): 1)\n"
-        "  to do: 1 site answered with an error such as 503 to the end (3 requests dropped): crawl them "
-        "later, or raise NOROBOTS_RETRY_CLOSED\n"
+        "  to do: 1 site answered with an error such as 503 to the end (3 requests dropped for such "
+        "reasons): crawl them later, or raise NOROBOTS_RETRY_CLOSED\n"
         "  to do: 1 site meant to forbid more to this robot, but made a mistake: leave out what the marked "
         "lines name\n"
         "  to do: 1 site had * or $ in rules for this robot, read literally: set NOROBOTS_ALSO_OBEY = "

@@ -33,7 +33,7 @@ DOCS = "https://scrapy-norobots.readthedocs.io/en/latest/"
 # What sites with a mark have in common, what to do about it, and the page of the docs.
 _ADVICE = {
     REFUSED: (
-        "answered with a refusal such as 403, so nothing was fetched",
+        "answered with a refusal such as 403, so nothing more was fetched",
         "ask their owners, or set NOROBOTS_STATUS_POLICY",
         "download-failures.html#example-allow-one-status",
     ),
@@ -43,7 +43,7 @@ _ADVICE = {
         "download-failures.html#requests-to-temporarily-closed-sites",
     ),
     UNANSWERED: (
-        "never gave a usable answer",
+        "gave no usable answer in the end",
         "check hosts and network, or raise NOROBOTS_TIMEOUT",
         "download-failures.html#temporary-failures",
     ),
@@ -153,10 +153,12 @@ class Counters:
         row = self.rows.get(origin)
         if row is not None:
             self.outcomes[row.outcome] -= 1
+            self.marks.subtract(row.examined.marks)
+            self.faulty_files -= row.examined.lines > 0
         elif event.previous is not None:
             self.outcomes[Outcome.of(event.previous)] -= 1
         self.outcomes[outcome] += 1
-        if event.is_new:
+        if row is not None or event.is_new:
             self.marks.update(examined.marks)
             self.faulty_files += examined.lines > 0
         row = row or self._new_row(event.access)
@@ -220,7 +222,9 @@ def facts_of(counters: Counters, crawl: dict[str, Any], files: Sequence[Listing]
                 "kind": mark,
                 "sites": sites[mark],
                 "requests": requests[mark] or None,
-                "what": f"{what} ({counted(requests[mark], 'request')} {lost})" if requests[mark] else what,
+                "what": f"{what} ({counted(requests[mark], 'request')} {lost} for such reasons)"
+                if requests[mark]
+                else what,
                 "do": do,
                 "docs": DOCS + page,
                 "origins": [row["origin"] for row in rows if mark in row["marks"]],

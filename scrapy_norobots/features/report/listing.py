@@ -157,17 +157,16 @@ def _meant_for(
     """
     folded = to_name(robot).casefold()
     has_default = record is None or DEFAULT_NAME in record.names
-    names: list[str] = []
-    is_group_complete = False
+    is_meant = is_group_complete = True
     for number, line in enumerate(lines, 1):
         if is_user_agent(line) or meant_name(line):
             name = line.partition("#")[0].partition(":")[2].strip().rstrip("*") or DEFAULT_NAME
-            names = [name] if is_group_complete else [*names, name]
+            is_named = names_robot(name, folded) or (has_default and name == DEFAULT_NAME)
+            is_meant = is_named or (is_meant and not is_group_complete)
             is_group_complete = False
         elif number in rules:
             is_group_complete = True
-            is_for_all = not names or (has_default and DEFAULT_NAME in names)
-            if number in idle and (is_for_all or any(names_robot(name, folded) for name in names)):
+            if is_meant and number in idle:
                 yield line
 
 
