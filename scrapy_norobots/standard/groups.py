@@ -9,7 +9,7 @@ statements and delays in them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from typing import NamedTuple
 
 from scrapy_norobots.standard.lines import (
@@ -123,16 +123,11 @@ class RawGroup(NamedTuple):
         """Return the names and rules of the groups with the numbers of their lines."""
         names: list[tuple[int, str]] = []
         rules: list[tuple[int, str, bool]] = []
-        lines = _line_numbers(self.sections)
+        lines = self.sections.line_numbers
         for place in (place for group in self.groups for place in group):
             names.append((lines[place], self.sections.values[place]))
             rules += rules_below(self.sections.below[place], lines[place])
         return Group(names, rules)
-
-
-def _line_numbers(sections: Sections) -> list[int]:
-    above = (text.count("\n") + 1 for text in (sections.above, *sections.below))
-    return list(accumulate(above))
 
 
 def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
@@ -143,7 +138,7 @@ def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
     sections = sections_of(to_text(body))[1]
     outside = [line for line, value, _ in rules_below(sections.above, 0) if value]
     rules, idle = list(outside), list(outside)
-    lines = _line_numbers(sections)
+    lines = sections.line_numbers
     for group in groups_of(sections, None):
         is_named = any(is_for_all(name) or token_of(name) for name in map(sections.values.__getitem__, group))
         found = (rules_below(sections.below[place], lines[place]) for place in group)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from io import IncrementalNewlineDecoder
 from itertools import accumulate
-from typing import NamedTuple
 
 # F3, F5, F6: the only white space that is removed around fields, values and comments.
 BLANKS = " \t"
@@ -102,7 +103,8 @@ def with_line_feeds(text: str) -> str:
     return IncrementalNewlineDecoder(None, translate=True).decode(text, final=True)
 
 
-class Sections(NamedTuple):
+@dataclass(frozen=True)
+class Sections:
     """A file, split at its ``User-agent`` lines: `values` of these lines, and the text `below` each of them.
 
     `above` is the text above the first one. In each text, a line feed precedes each line.
@@ -111,6 +113,11 @@ class Sections(NamedTuple):
     above: str
     values: list[str]
     below: list[str]
+
+    @cached_property
+    def line_numbers(self) -> list[int]:
+        """The numbers of the ``User-agent`` lines, and that behind the last line."""
+        return list(accumulate(text.count("\n") + 1 for text in (self.above, *self.below)))
 
 
 def sections_of(text: str) -> tuple[Sections, Sections]:

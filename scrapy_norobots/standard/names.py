@@ -28,7 +28,7 @@ _DOTTED_VERSION = re.compile(r"[ \t]v?\d+(?:\.\w+)+\Z", re.ASCII | re.IGNORECASE
 
 # RFC 9309, 2.2.1: an identifier, or else a word up to a version.
 _TOKEN = re.compile(r"[ \t\v\f]*([A-Za-z_-]+|[^\s/]+)", re.ASCII)
-_MOZILLA = re.compile(r"Mozilla(?:/|\Z)", re.IGNORECASE)
+_MOZILLA = re.compile(r"Mozilla(?:/|\Z)", re.ASCII | re.IGNORECASE)
 _COMMENT = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 
 # Names are cached, because every request has a header, and most files have the same names. Longer names of a

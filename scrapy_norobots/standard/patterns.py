@@ -22,14 +22,13 @@ from scrapy_norobots.standard.urls import (
     is_robots_txt,
     normal,
     octets,
+    without_cut_off,
 )
 
 # RFC 9309, 2.2: a path has no blanks and no control characters. A "%" without digits may mean anything.
 _NO_PATH = re.compile(r"[\x00-\x20\x7f]|%(?![0-9A-Fa-f]{2})")
 _PART_OF_ESCAPE = re.compile(r"\*[0-9A-Fa-f]")
 _IN_ESCAPE = re.compile(r"\*[0-9A-F]")
-# An escape that is cut off at the end of a part of a pattern: any of the escapes that begin so matches.
-_CUT_OFF = re.compile(r"%[0-9A-Fa-f]?\Z")
 
 
 class Pattern(NamedTuple):
@@ -281,11 +280,8 @@ def _octets(path: str) -> str:
     """Return a path in normal form, except for escapes that are cut off at the end of a part of it."""
     if has_normal_octets(path):
         return path
-    parts = []
-    for part in path.split("*"):
-        cut = _CUT_OFF.search(part)
-        parts.append(octets(part[: cut.start()]) + cut[0] if cut else octets(part))
-    return "*".join(parts)
+    parts = map(without_cut_off, path.split("*"))
+    return "*".join(octets(part) + cut_off for part, cut_off in parts)
 
 
 def _forms_of(target: str) -> list[tuple[str, ...]]:

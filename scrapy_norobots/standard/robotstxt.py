@@ -85,10 +85,7 @@ READINGS: Mapping[str, tuple[_Reading, ...]] = MappingProxyType(
 
 
 def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
-    """Return the rules of a robot's records, by each reading.
-
-    What the strict reading forbids is forbidden in any case, so that of RFC 9309 needs only the rest.
-    """
+    """Return the rules of a robot's records; RFC 9309 needs only those for what the other reading allows."""
     rules: list[RuleSet | PatternSet] = []
     strict: Record | RawRecord | None = None
     known: list[str] = []
@@ -109,7 +106,7 @@ def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
             prefixes = RuleSet(known)
             plain = prefixes if prefixes.has_one_form else None
             rules.append(prefixes)
-    return tuple(rules)
+    return tuple(rules) or (RuleSet(()),)
 
 
 class RobotsTxt:
@@ -285,7 +282,7 @@ class RobotsTxt:
     def _read_rules(self, robot: Robot) -> _Rules:
         found = self._records.get(robot) or self._find(robot)
         place = tuple(one and one.place for one in found)
-        if len(self._rules) >= _ROBOTS_REMEMBERED:
+        if len(self._rules) >= 2 * _ROBOTS_REMEMBERED:  # there are two keys for each
             self._rules.clear()
         rules = self._rules.get(place) or _prepared(found)  # most names have those of the default record
         self._rules[place] = self._rules[robot] = rules

@@ -12,7 +12,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 
-from scrapy_norobots.standard.urls import Origin, is_normal, normal, octets, percent_encode, split
+from scrapy_norobots.standard.urls import (
+    Origin,
+    is_normal,
+    normal,
+    octets,
+    percent_encode,
+    split,
+    without_cut_off,
+)
 
 # U4: values that are whole URLs, and values with a scheme that has no host, which forbid nothing.
 WHOLE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
@@ -125,7 +133,8 @@ class RuleSet:
 
 def _forms(path: str) -> tuple[str, str]:
     """Return the path of a rule as it would be sent, and in normal form (U6)."""
-    return percent_encode(path), normal(path, is_prefix=True)
+    whole, cut_off = without_cut_off(path)
+    return percent_encode(path), normal(whole, is_prefix=True) + cut_off
 
 
 def _forms_of_all(paths: Iterable[str]) -> list[str]:

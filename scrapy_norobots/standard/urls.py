@@ -35,6 +35,8 @@ _ALLOWED_NOT_SPECIAL = re.compile(r"[A-Za-z0-9\-._~!&'()+,;=:@/?%]*")
 
 # Escapes that are not in normal form: with lower-case digits, or for an unreserved character.
 _ODD_ESCAPE = re.compile("%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])")
+# An escape that is cut off at the end of a rule, or before a "*": any of the escapes that begin so matches.
+_CUT_OFF = re.compile(r"%[0-9A-Fa-f]?\Z")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -196,6 +198,12 @@ def normal(target: str, *, is_prefix: bool = False) -> str:
     if "/." in path:
         path = _resolve_dots(path, is_prefix=is_prefix and not mark)
     return path + mark + query
+
+
+def without_cut_off(path: str) -> tuple[str, str]:
+    """Return the path of a rule without an escape that is cut off at its end, and this in upper case (U6)."""
+    cut = _CUT_OFF.search(path)
+    return (path[: cut.start()], cut[0].upper()) if cut else (path, "")
 
 
 def is_robots_txt(target: str) -> bool:

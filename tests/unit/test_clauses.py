@@ -848,6 +848,8 @@ def test_relative_values_start_at_the_root(rule: str, yes: str, no: str) -> None
         pytest.param("/%c3%a9", "/%C3%A9 /%c3%a9 /é", "/%E9", id="escaped, lower case"),
         pytest.param("/a%", "/a% /a%25 /a%25x", "/a", id="lone %"),
         pytest.param("/a%25", "/a% /a%25", "/a", id="escaped %"),
+        pytest.param("/%7Etam%2", "/~tam%20 /~tam%2 /%7etam%2f", "/~tam", id="escape cut off"),
+        pytest.param("/nest%c", "/nest%C3%A9 /nest%c3 /nesté", "/nest%d0", id="cut off, lower case"),
         pytest.param("/a%zz", "/a%zz /a%25zz", "/a", id="no escape"),
         pytest.param("/a%2", "/a%2 /a%20 /a%2F /a%252", "/a /a%30", id="half an escape"),
         pytest.param(

@@ -33,6 +33,12 @@ READERS = {
         from scrapy_norobots.standard.groups import rules_without_effect
         rules, idle = rules_without_effect(100_000 * "User-agent: FooBot\\nDisallow: /x\\nDisallow: ftp:\\n")
         assert (len(rules), len(idle)) == (200_000, 100_000)
+        from scrapy_norobots.standard import RobotsTxt
+        robots = RobotsTxt.parse(100_000 * "User-agent: a\\nAllow: /\\n", reading="rfc9309")
+        assert len(robots.records) == 100_000
+        from scrapy_norobots.features.report.listing import _meant_for
+        lines = [*(f"User-agent: a{n}" for n in range(50_000)), *(50_000 * ["Disalow: /"])]
+        assert not list(_meant_for("FooBot", None, lines, set(range(50_001, 100_001)), {50_001}))
     """,
     "one file for many origins": """
         from scrapy_norobots.standard import RobotsTxt

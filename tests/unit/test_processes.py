@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -76,30 +75,3 @@ def test_a_forked_process_exits_like_a_started_one(tmp_path: Path, name: str) ->
     assert forked.returncode == started.returncode
     assert forked.stdout == started.stdout
     assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]
-
-
-SLEEP = """
-import os, sys, time
-print("asleep", flush=True)
-open("writing", "w").write(str(os.getpid()))
-os.rename("writing", "pid")
-time.sleep(600)
-"""
-
-
-def test_a_process_that_times_out_is_killed_and_its_output_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wait = processes.Process.wait
-
-    def wait_until_it_sleeps(process: processes.Process, timeout: float | None = None) -> int:
-        while not (tmp_path / "pid").exists():
-            with contextlib.suppress(TimeoutError):
-                return wait(process, 0.01)
-        return wait(process, timeout)
-
-    monkeypatch.setattr(processes.Process, "wait", wait_until_it_sleeps)
-    with pytest.raises(TimeoutError, match=r"(?s)^program -x took longer than 0.01 s and was killed.*asleep"):
-        processes.run(module(tmp_path, SLEEP), "-x", cwd=tmp_path, timeout=0.01)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -98,6 +98,13 @@ def test_a_file_is_read_once_for_each_name(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(readings) == 3
 
 
+def test_a_file_is_read_once_for_robots_that_it_does_not_restrict(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = count_readings(monkeypatch)
+    robots = RobotsTxt.parse("User-agent: Potto\nDisallow: /\n", reading="both")
+    assert all(robots.allowed(HOST, name) for name in 3 * ("Tamarin", "Aye-aye"))
+    assert len(readings) == 2
+
+
 def test_the_number_of_cached_names_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = count_readings(monkeypatch)
     robots = RobotsTxt.parse(BODY)
@@ -105,7 +112,7 @@ def test_the_number_of_cached_names_is_limited(monkeypatch: pytest.MonkeyPatch) 
         assert robots.forbids(ORIGIN, "/heap", f"Potto{number}")
         assert robots.forbids(ORIGIN, "/nest", f"Tamarin{number}")
     assert len(readings) == 2_000
-    assert len(robots._rules) <= 65
+    assert len(robots._rules) <= 129
     for number in range(100):
         assert not robots.decide(f"{HOST}/heap", f"Potto{number}")
     assert len(robots._records) <= 64

@@ -99,7 +99,7 @@ def test_content_usage(value: str, words: Any, problem: str) -> None:
             (wrong, None, wrong)
             for wrong in (
                 *("", "no", "ai-train", "ai-train=maybe", "ai-train=n", "use=always", "use=no"),
-                *("ai_train=no", "ai-train:no"),
+                *("ai_train=no", "ai-train:no", "ai-train=yeſ"),
             )
         ),
         ("ai-train = no", {"ai-train": False}, "ai-train = no"),
@@ -440,3 +440,8 @@ def test_the_docs_map_the_words_of_the_vocabularies_as_the_code_does() -> None:
 
 def test_the_docs_have_every_value_of_the_word_use() -> None:
     assert set(re.findall(r"`use=(\w+)`", PAGE)) == set(USES)
+
+
+def test_a_field_that_is_not_ascii_is_another_field() -> None:
+    body = "License: http://town.example/\nLıcense: http://town.example/\nContent-ſignal: search=no\n"
+    assert [one.kind for one in UsageStatements(body.encode()).all] == ["license"]

@@ -141,10 +141,7 @@ class SlotDelays:
         return None
 
     def _reach(self, request: Request) -> None:
-        """Set the delay of the slot in which a request is sent; a middleware may have changed the slot.
-
-        It is that of the latest file of its origin, which may have come after the verdict.
-        """
+        """Set the delay of the slot in which a request is sent, by the latest file of its origin."""
         name = request.meta["download_slot"]  # the downloader has set it
         question = None if is_overridden(request) else self._core.ask(request)
         access = self._core.origins.latest(question.origin) if isinstance(question, Question) else None

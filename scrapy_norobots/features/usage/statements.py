@@ -79,11 +79,9 @@ NEEDS_LIBRARY = "needs http-sf: pip install 'scrapy-norobots[usage]'"
 _PATH = re.compile(r"(/[^ \t]*)?[ \t]*(.*)", re.DOTALL)
 
 # contentsignals.org: words with "yes" or "no", with commas between them, and the word "use".
-_SIGNAL = re.compile(rf"use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|no)", re.IGNORECASE)
+_SIGNAL = re.compile(rf"(?ai)use=(?:{'|'.join(USES)})|(?!use=)[a-z][a-z0-9-]*=(?:yes|no)")
 # The same words, however they are separated: what is clear in an invalid value applies too.
-_CLEAR = re.compile(
-    rf"(?<![\w-])([a-z][a-z0-9-]*)[ \t]*=[ \t]*(yes|no|{'|'.join(USES)})(?![\w-])", re.IGNORECASE
-)
+_CLEAR = re.compile(rf"(?ai)(?<![\w-])([a-z][a-z0-9-]*)[ \t]*=[ \t]*(yes|no|{'|'.join(USES)})(?![\w-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ def stated(statements: Iterable[Statement]) -> set[str]:
 GROUP, AFTER_BLANK, OUTSIDE = "group", "after a blank line", "outside any group"
 
 _KINDS = frozenset({CONTENT_USAGE, CONTENT_SIGNAL, LICENSE})
-_LINE = re.compile(rf"\n[ \t]*({'|'.join(sorted(_KINDS))})[ \t]*:[ \t]*([^#\n]*)[^\n]*", re.IGNORECASE)
+_LINE = re.compile(rf"(?ai)\n[ \t]*({'|'.join(sorted(_KINDS))})[ \t]*:[ \t]*([^#\n]*)[^\n]*")
 
 # How many statements a fact lists.
 _LISTED = 20

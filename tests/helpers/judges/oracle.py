@@ -232,8 +232,10 @@ def octets(target: str) -> str:
 
 
 def normal(target: str, *, is_rule: bool) -> str:
-    """U6: the normal form; the last segment of a rule may be incomplete, so it is not changed."""
-    path, mark, query = octets(target).partition("?")
+    """U6: the normal form; the last segment of a rule, and its last escape, may be incomplete and stay."""
+    cut = target[-2:] if target[-2:-1] == "%" and target[-1] in HEX else "%" if target[-1:] == "%" else ""
+    cut = cut if is_rule else ""
+    path, mark, query = octets(target.removesuffix(cut)).partition("?")
     segments = path.split("/")[1:]
     last = segments.pop() if is_rule and not mark else None
     kept: list[str] = []
@@ -246,7 +248,7 @@ def normal(target: str, *, is_rule: bool) -> str:
         kept.append(last)
     elif segments[-1] in (".", ".."):
         kept.append("")
-    return "/" + "/".join(kept) + mark + query
+    return "/" + "/".join(kept) + mark + query + cut.upper()
 
 
 def split_scheme(text: str) -> tuple[str, str]:
