@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from scrapy_norobots.rules.access import Access
     from scrapy_norobots.waiting.source import Source
 
-# How many requests may wait in all, beside those of closed sites. Beyond that, no more are taken until
-# something has moved. A site whose robots.txt is being loaded gets at most half of what is left, so that
-# something is left for others. A scheduler that is not Scrapy's may share its requests with other processes.
+# How many requests may wait in all, beside those of closed sites. A site whose robots.txt is loaded gets at
+# most half of what is left. A scheduler that is not Scrapy's may share its requests with other processes.
 _WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
 
 # From so many requests on, a line is long, and no more are taken until something has moved.
@@ -223,7 +222,8 @@ class Parking:
         """Take note that a request has left the downloader, and forget it unless it comes back."""
         sent = self.sent.get(request)
         slot = self._slots.of(request) if sent is None else sent.slot
-        self._let_repeats_go(sent)
+        if sent is not None:
+            self._let_repeats_go(sent)
         if sent is not None and sent.state is not State.GIVEN_BACK:
             del self.sent[request]
             if sent.is_given_up:  # but it was not dropped
@@ -243,18 +243,17 @@ class Parking:
             sent.is_given_up = False
             self._events.wait.send(request, "given_up")
 
-    def _let_repeats_go(self, sent: Parked | None) -> None:
+    def _let_repeats_go(self, first: Parked) -> None:
         """Put the requests in line that wait until the same one has been answered."""
-        for parked in self._repeats.pop(sent.key, ()) if sent is not None else ():
+        for parked in self._repeats.pop(first.key, ()):
+            parked.key = None
             self._lines.add(parked)
+        first.key = None
 
     # For the middleware
 
     def access_of(self, request: Request) -> Access | None:
-        """Return the access by which a request is judged that has waited for it, also if it has expired.
-
-        Raises what a bug has raised about the request while it waited.
-        """
+        """Return the access that a request has waited for, also an expired one; raise a bug's exception."""
         sent = self.sent.get(request)
         if sent is None:
             return None
@@ -263,10 +262,7 @@ class Parking:
         return sent.access
 
     def gives_back(self, request: Request, access: Access) -> bool:
-        """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
-
-        Only a request that the engine got from here may wait; other code waits for any other one.
-        """
+        """Return whether a request that came from here waits here again, because its site is closed."""
         sent = self.sent.get(request)
         if sent is None or sent.state is not State.SENT:
             return False
@@ -355,8 +351,9 @@ class Parking:
                 self._slots.leave(parked.slot, parked.request)
                 parked.slot = None
             parked.move(State.IN_LINE)
-            if self._has_cache and parked.key is None:
-                parked.key = parked.cached_as
+            request = parked.request
+            if self._has_cache and parked.key is None and not request.meta.get("dont_cache"):
+                parked.key = parked.slot, request.priority, request.method, request.url, request.body
                 if parked.key in self._repeats:
                     self._repeats[parked.key].append(parked)
                     continue
@@ -384,6 +381,7 @@ class Parking:
                 return parked
             assert question is not None  # else it may go
             self._lines.remove(parked)
+            self._let_repeats_go(parked)
             parked.move(State.LOADING)
             self._has_moved(parked.slot)
             self._sites.wait(parked)

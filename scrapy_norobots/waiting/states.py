@@ -92,9 +92,3 @@ class Parked:
         """Change the state, as `STATES` says."""
         assert to in STATES[self.state], f"{self.request} moves from {self.state} to {to}"
         self.state = to
-
-    @property
-    def cached_as(self) -> object:
-        """What Scrapy's HTTP cache knows the request by; the request itself if it is not cached."""
-        request = self.request
-        return request if request.meta.get("dont_cache") else (request.method, request.url, request.body)
