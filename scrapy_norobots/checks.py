@@ -30,6 +30,14 @@ logger = logging.getLogger(__name__)
 
 # Settings whose keys are components: classes or import paths.
 _COMPONENT_SETTINGS = ("ADDONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+# Without ROBOTSTXT_OBEY, these have no effect, which their users should know.
+_FOR_FEATURES = (
+    "NOROBOTS_CRAWL_DELAY_MAX",
+    "NOROBOTS_EVIDENCE",
+    "NOROBOTS_PURPOSES",
+    "NOROBOTS_REPORT",
+    "NOROBOTS_USAGE",
+)
 _SAFE_TO_IMPORT = ("scrapy_norobots.", "scrapy.")
 
 # A URL or an e-mail address.
@@ -57,9 +65,9 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
     config = Config.from_settings(crawler.settings)
     if not config.obey:
         logger.info("Spider %s does not obey robots.txt: ROBOTSTXT_OBEY is False", spider_name(crawler))
-        for name in ("CRAWL_DELAY_MAX", "EVIDENCE", "PURPOSES", "REPORT", "USAGE"):
-            if read(crawler.settings, f"NOROBOTS_{name}"):
-                logger.warning("NOROBOTS_%s has no effect: ROBOTSTXT_OBEY is False", name)
+        for name in _FOR_FEATURES:
+            if read(crawler.settings, name):
+                logger.warning("%s has no effect: ROBOTSTXT_OBEY is False", name)
         raise NotConfigured
     for key in enabled_keys(crawler.settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware):
         logger.warning(  # a project that lists the middleware by hand, without the add-on

@@ -86,13 +86,9 @@ def checked_url(request: Request) -> str:
     if url is None or _leads_elsewhere(request):
         return request.url
     try:
-        if (
-            isinstance(url, str)
-            and url.isprintable()
-            and Origin.of(url) is not None
-            and urlsplit(url).hostname
-        ):
-            return url
+        is_whole = isinstance(url, str) and not {"\t", "\r", "\n"} & {*url}  # which `urlsplit` removes
+        if is_whole and Origin.of(url) is not None and urlsplit(url).hostname:
+            return str(url)
         problem = "it must be an http or https URL"
     except ValueError as exc:
         problem = str(exc)

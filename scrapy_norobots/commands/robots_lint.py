@@ -84,7 +84,7 @@ class RobotsLint(RobotsCommand):
         """Return the name and the bytes of a file or of a download. Raises `CommandError` if it has none."""
         if snapshot is None:
             if "://" in path:
-                split_url(path)
+                split_url(path)  # which raises why it was not downloaded
             return display_name(path), read_input(path, self.config.maxsize)
         if snapshot.status is None:
             raise CommandError(snapshot.url, f"could not be downloaded ({snapshot.error})")

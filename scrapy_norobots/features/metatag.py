@@ -163,6 +163,7 @@ def read_response(response: Response, robot: str | bytes) -> RobotsMeta:
 
 
 def _is_cut_off(root: etree._Element) -> bool:
-    """Return whether the parser stopped within the page, as libxml2 does below about 2,000 elements."""
+    """Return whether the parser stopped within the page, as libxml2 does below about 2,000 open elements."""
     parser = root.getroottree().parser
+    # Only then it reports a fatal error. Some versions report one for a page without elements too.
     return len(root) > 0 and parser is not None and bool(parser.error_log.filter_from_fatals())

@@ -186,7 +186,10 @@ class Fetcher:
         return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
 
     def _being_sent(self, request: Request) -> Request | None:
-        """Return the request that a middleware may have made of `request`, or this one if none is known."""
+        """Return the request that is being sent for `request`; the same one if the downloader hides that.
+
+        A middleware may have replaced it by another request for the same URL.
+        """
         if missing_internals(self._crawler):
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring

@@ -127,7 +127,10 @@ class RobotsLoader:
         self._thread.shutdown(wait=False)
 
     async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
-        """Return the result of the load of an origin, which is started if none runs; no waiter owns it."""
+        """Return the result of the load of an origin, which is started if none is running.
+
+        No waiter owns the load, so to cancel one, even the first, does not affect the others.
+        """
         waiter: Deferred[Access] = Deferred()
         if origin in self._loads:
             self._loads[origin].waiters.append(waiter)

@@ -142,9 +142,9 @@ def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
     for group in groups_of(sections, None):
         is_named = any(is_for_all(name) or token_of(name) for name in map(sections.values.__getitem__, group))
         found = (rules_below(sections.below[place], lines[place]) for place in group)
-        for line, value, allows in chain.from_iterable(found):
-            rules += [line] if value else []
-            if value and (not is_named or pattern_of(value, allows=allows) is None):
+        for line, value, allows in (rule for rule in chain.from_iterable(found) if rule[1]):
+            rules.append(line)
+            if not is_named or pattern_of(value, allows=allows) is None:
                 idle.append(line)
     return rules, idle
 

@@ -106,7 +106,7 @@ def _prepared(found: Iterable[Record | RawRecord | RawGroup | None]) -> _Rules:
             prefixes = RuleSet(known)
             plain = prefixes if prefixes.has_one_form else None
             rules.append(prefixes)
-    return tuple(rules) or (RuleSet(()),)
+    return tuple(rules) or (RuleSet(()),)  # never empty, so that the cache knows it
 
 
 class RobotsTxt:

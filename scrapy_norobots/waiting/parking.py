@@ -76,7 +76,8 @@ class Parking:
         self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
         self.sent: dict[Request, Parked] = {}  # what the engine has, until it leaves or comes back
         self._most_sent = math.inf if slots.are_watched else _REMEMBERED
-        # By the key of a request in Scrapy's HTTP cache, the same ones, which wait until it is there.
+        # By what they have in common, requests that wait until the same one has been answered, which Scrapy's
+        # HTTP cache then has. One robots.txt has released all of them.
         self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._repeats: dict[object, list[Parked]] = {}
         self._wake = partial(compat.look_for_next_request, crawler)
@@ -262,7 +263,10 @@ class Parking:
         return sent.access
 
     def gives_back(self, request: Request, access: Access) -> bool:
-        """Return whether a request that came from here waits here again, because its site is closed."""
+        """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
+
+        Only a request that the engine got from here may wait; other code waits for any other one.
+        """
         sent = self.sent.get(request)
         if sent is None or sent.state is not State.SENT:
             return False
@@ -391,8 +395,3 @@ class Parking:
         """Take requests again, if the search has paused until something moves."""
         if self._paused_until == math.inf:
             self._paused_until = 0.0
-
-
-def _cached_as(request: Request) -> tuple[str, str, bytes] | None:
-    """Return what Scrapy's HTTP cache knows a request by; None if it does not cache the request."""
-    return None if request.meta.get("dont_cache") else (request.method, request.url, request.body)

@@ -190,7 +190,7 @@ class Lines:
         if not self._slots.has_delay(slot):
             return True
         self.no_longer_comes(request)
-        line = self.of_slots.get(slot)
+        line = self.of_slots.get(slot)  # where none is overtaken
         if line is not None and line.held and line.held[0][0] <= -request.priority:
             return False
         return self._seconds(slot) == 0

@@ -99,7 +99,10 @@ class Source:
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:
-    """Return whether Scrapy's scheduler returns its last request first; start requests have a queue."""
+    """Return whether Scrapy's scheduler returns its last request first, as it does by default.
+
+    Since Scrapy 2.13, start requests have a queue of their own.
+    """
     kind = "DISK" if settings.get("JOBDIR") else "MEMORY"
     queue = (is_start and settings.get(f"SCHEDULER_START_{kind}_QUEUE")) or settings[
         f"SCHEDULER_{kind}_QUEUE"
