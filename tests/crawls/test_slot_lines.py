@@ -49,9 +49,7 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
 
 
 @pytest.mark.parametrize(("hosts", "is_early"), [(8, False), (1, True)], ids=["more sites", "one site"])
-def test_before_the_usual_delay_requests_of_more_sites_than_places_take_no_place(
-    hosts: int, is_early: bool, mode: str
-) -> None:
+def test_before_a_delay_more_sites_than_places_take_none(hosts: int, is_early: bool, mode: str) -> None:
     settings = {**ADDON, **QUEUE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.4}
     with Site(RULES, host="0.0.0.0") as site:
         urls = [f"{host}/{number}" for host in hosts_of(site, hosts) for number in range(3)]
@@ -123,9 +121,7 @@ def test_pages_that_a_middleware_answers_wait_for_no_delay(mode: str) -> None:
 
 
 @pytest.mark.parametrize("lacking", [1, 12], ids=["one", "more than one slot sends at a time"])
-def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
-    lacking: int, mode: str, tmp_path: Path
-) -> None:
+def test_cached_pages_do_not_wait_for_others_of_their_site(lacking: int, mode: str, tmp_path: Path) -> None:
     settings = {**ADDON, **IN_ORDER, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
         cached = [f"{site.url}/{number}" for number in range(10)]
@@ -142,7 +138,7 @@ def test_cached_pages_do_not_wait_for_pages_of_their_site_that_the_cache_lacks(
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_second_time(
+def test_a_url_that_waits_for_robots_txt_twice_is_cached_once(
     mode: str, tmp_path: Path, delay: float
 ) -> None:
     """With Scrapy's own middleware, it is downloaded twice."""
@@ -159,13 +155,13 @@ def test_a_url_that_is_requested_twice_while_robots_txt_loads_is_cached_the_seco
 def test_a_repeated_request_delays_no_other_one(mode: str, tmp_path: Path) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
-        all_asked = Answer(before=lambda: wait_for(lambda: len(site.pages()) >= 5))
+        all_asked = Answer(before=lambda: wait_for(lambda: len(site.pages()) >= 6))
         site.answers |= {"/": all_asked, "/other": all_asked}
         get = {"url": f"{site.url}/", "dont_filter": True, "priority": 1}
         posts = [{**get, "method": "POST", "body": body} for body in "ab"]
-        fresh = {**get, "meta": {"dont_cache": True}}
-        seen = crawl(get, get, get, *posts, fresh, f"{site.url}/other", settings={**ADDON, **cache})
-    assert len(seen.pages) == 7
+        more = [*posts, {**get, "meta": {"dont_cache": True}}, {**get, "priority": 2}]
+        seen = crawl(get, get, get, *more, f"{site.url}/other", settings={**ADDON, **cache})
+    assert len(seen.pages) == 8
 
 
 def test_a_repeated_request_does_not_wait_with_an_own_downloader(mode: str, tmp_path: Path) -> None:
@@ -186,9 +182,7 @@ def test_requests_of_a_slot_with_a_short_delay_keep_their_order(mode: str) -> No
 
 
 @pytest.mark.parametrize("places", [1, 2])
-def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
-    mode: str, tmp_path: Path, places: int
-) -> None:
+def test_pages_not_cached_take_no_place_and_stay_in_the_job(mode: str, tmp_path: Path, places: int) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     settings = {**ADDON, **cache, "CONCURRENT_REQUESTS": places}
     with Site(RULES, host="0.0.0.0") as site:
@@ -209,3 +203,12 @@ def test_pages_that_the_cache_lacks_wait_without_a_place_and_stay_in_the_job(
         second = crawl(settings=settings)
     assert sorted(second.pages) == sorted(lacking)
     assert len(site.pages()) == len(lacking)
+
+
+def test_requests_that_wait_for_the_same_one_stay_in_the_job(mode: str, tmp_path: Path) -> None:
+    job = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "JOBDIR": f"{tmp_path}/job"}
+    with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:
+        urls = [*(f"{site.url}/{number}" for number in range(20)), *3 * [f"{site.url}/last"]]
+        requests = [{"url": url, "dont_filter": True} for url in urls]
+        crawl(*requests, settings={**job, "DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 4})
+        assert sorted(crawl(settings=job).pages) == sorted(urls)

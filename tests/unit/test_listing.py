@@ -237,6 +237,7 @@ def test_a_rule_that_a_line_above_takes_from_its_robots_has_no_effect_either() -
         ("User-agent: *\nDisallow: /a\n\nDisallow: /b\n", True),
         ("User-agent: foobot\nDisallow: /a\n\nUser-agent: FooBot\nDisallow: /b\n", True),
         ("User-agnet: foobot\nDisallow: /b\n", True),
+        ("User-agent: foobot\nUser-agent: Rex\nDisalow: /b\n", True),
         ("User-agent: Foo*\nDisallow: /b\n", True),
         ("User-agent: *\nDisallow: /a /b\n", True),
         ("Disallow: /b\nUser-agent: *\nDisallow: /a\n", True),

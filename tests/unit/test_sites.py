@@ -53,9 +53,7 @@ def slot_with(concurrency: int, delay: float = 0.0) -> Any:
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-async def test_without_a_delay_as_many_files_of_a_slot_are_loaded_as_its_concurrency(
-    concurrency: int,
-) -> None:
+async def test_without_a_delay_a_slot_loads_as_many_files_as_its_concurrency(concurrency: int) -> None:
     crawl, slot = Crawl(), slot_with(concurrency)
     crawl.pages = 1  # it holds nothing
     assert await crawl.load_all(*[slot] * 10) == concurrency
