@@ -173,14 +173,6 @@ def test_a_repeated_request_does_not_wait_with_an_own_downloader(mode: str, tmp_
     assert len(seen.pages) == 3
 
 
-def test_requests_of_a_slot_with_a_short_delay_keep_their_order(mode: str) -> None:
-    targets = [f"/{number}" for number in range(40)]
-    with Site(RULES) as site:
-        urls = [site.url + target for target in targets]
-        crawl(*urls, settings={**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.02})
-    assert [hit.target for hit in site.hits if hit.target in targets] == targets
-
-
 @pytest.mark.parametrize("places", [1, 2])
 def test_pages_not_cached_take_no_place_and_stay_in_the_job(mode: str, tmp_path: Path, places: int) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
