@@ -53,15 +53,15 @@ class Addon:
         project and the spider take precedence. Raises `SettingError` if one of the plugin's is invalid.
         """
         self.update_pre_crawler_settings(settings)
+        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         _list_meta(settings)
         middlewares = dict(settings.getdict(_SETTING))
         ours = keys_of(NoRobotsMiddleware, middlewares)
         if ours and all(middlewares[key] is None for key in ours):
-            return  # the user switched the plugin off, so Scrapy's own middleware stays
+            return  # the user switched the plugin off, so Scrapy's own middleware stays, and obeys
         for name in DEFAULTS:
             if name != "NOROBOTS_ALSO_OBEY":  # the user's parsers must not be imported before the reactor
                 read(settings, name)  # an error now, before the engine has opened anything
-        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         # Only Scrapy's default has a lower priority: that of the project, or of another add-on, stays.
         settings.set("DOWNLOADER", "scrapy_norobots.RobotsDownloader", priority=1)
         _wrap_scheduler(settings)

@@ -97,12 +97,13 @@ def listed(
     return tuple(value)
 
 
-# Blanks and semicolons are in a meta key only by mistake.
-meta_keys = partial(listed, "a list of meta keys", str, is_wrong=re.compile(r"[\s;]|^$").search)
+# Blanks and semicolons are in a key or a name only by mistake.
+_UNCLEAR = re.compile(r"[\s;]|^$").search
+meta_keys = partial(listed, "a list of meta keys", str, is_wrong=_UNCLEAR)
 
 
 def robots(value: Any) -> tuple[str, ...]:
-    names = listed("a list of names of robots", str, value, lambda name: not to_name(name))
+    names = listed("a list of names of robots", str, value, lambda name: _UNCLEAR(to_name(name)))
     if len(names) > _MOST_ROBOTS:
         raise ValueError(f"must be a list of at most {_MOST_ROBOTS} names")
     return names

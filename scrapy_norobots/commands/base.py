@@ -144,11 +144,11 @@ def split_url(url: str) -> tuple[Origin, str]:
     """Return the origin and the target of a URL. Raises `CommandError` if no robots.txt applies to it."""
     try:
         origin, target = split(url)
+        if origin is not None and target is not None and Request(url):  # which Scrapy may refuse
+            return origin, target
     except ValueError as exc:
         raise CommandError(url, str(exc)) from None
-    if origin is None or target is None:
-        raise CommandError(url, "only http and https URLs with a host have a robots.txt")
-    return origin, target
+    raise CommandError(url, "only http and https URLs with a host have a robots.txt")
 
 
 def read_input(path: str, limit: int) -> bytes:

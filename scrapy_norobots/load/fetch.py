@@ -188,12 +188,13 @@ class Fetcher:
     def _being_sent(self, request: Request) -> Request | None:
         """Return the request that is being sent for `request`; the same one if the downloader hides that.
 
-        A middleware may have replaced it by another request for the same URL.
+        A middleware may have replaced it by another request, which keeps its meta.
         """
         if missing_internals(self._crawler):
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
-        return next((one for one in sent if ROBOTS_DOWNLOAD in one.meta and one.url == request.url), None)
+        origin = request.meta[ROBOTS_DOWNLOAD]
+        return next((one for one in sent if one.meta.get(ROBOTS_DOWNLOAD) == origin), None)
 
     def _request(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]
@@ -285,12 +286,11 @@ def _failed(origin: Origin, url: str, exc: Exception, *, is_proxied: bool = Fals
     # The frames of the traceback would keep their objects alive, half a body for example.
     exc.__traceback__ = exc.__cause__ = exc.__context__ = None
     kind = "" if isinstance(exc, (UnreadableBodyError, NoRoomError, ClosingError)) else type(exc).__name__
-    error = ": ".join(filter(None, (kind, why)))
     return Snapshot(
         origin,
         url,
         time.time(),
-        error=printable(without_userinfo(error)),
+        error=printable(without_userinfo(": ".join(filter(None, (kind, why))))),
         local_failure=is_proxied or isinstance(exc, _OUR_OWN),
         exception=exc,
     )

@@ -142,8 +142,10 @@ class RobotsLoader:
     async def _run(self, origin: Origin, request: Request, robot: str | bytes) -> None:
         try:
             result: Access | Failure = await self._load(origin, request, robot)
-        except BaseException:  # a bug, or the event loop is being torn down: every waiter must be called
-            result = Failure()  # type: ignore[no-untyped-call]
+        except BaseException as exc:  # a bug, or the end of the event loop: every waiter must be called
+            # A waiter would take `CancelledError` for its own.
+            told = exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
+            result = Failure(told)  # type: ignore[no-untyped-call]
         for waiter in self._loads.pop(origin).waiters:
             if not waiter.called:  # resuming one may cancel another
                 waiter.callback(result)
@@ -178,9 +180,10 @@ class RobotsLoader:
         if stored is not None and stored.lifetime > 0:
             return stored, "store"
         waited, pause = 0.0, _FIRST_PAUSE
+        seconds = max(LOCK_SECONDS, self.config.timeout * (1 + self.config.retry_times))
         while waited < self.config.longest_download and not compat.is_closing(self._crawler):
             previous = stored or previous
-            is_held, snapshots = await store.lock(origin, LOCK_SECONDS)
+            is_held, snapshots = await store.lock(origin, seconds)
             # Another process may have saved it after the look into the store and before the lock. What it
             # saved during the wait is used even if it has expired since.
             stored = await self.recall(snapshots, previous)
@@ -196,7 +199,9 @@ class RobotsLoader:
 
     async def recall(self, snapshots: Sequence[Snapshot], previous: Access | None = None) -> Access | None:
         """Return the access for what a store has, if it is newer than `previous`; else None."""
-        if not snapshots or (previous and snapshots[-1].time <= previous.snapshots[-1].time):
+        last = previous.snapshots[-1].time if previous else 0.0
+        # A time in the future is that of a wrong clock: what was saved since then is newer.
+        if not snapshots or snapshots[-1].time == last or snapshots[-1].time < last <= time.time():
             return None
         access = await read_bodies(
             self._thread, snapshots, partial(self.judge.recall, snapshots, time.time())

@@ -254,8 +254,7 @@ class Judge:
                 error = f"{type(exc).__name__}: {exc}"
                 snapshot = replace(snapshot, status=None, error=error, local_failure=True, exception=exc)
             else:
-                lifetime = self.freshness.lifetime(snapshot)
-                return Access("rules", snapshot, "rules", lifetime, rules=rules)
+                return Access("rules", snapshot, "rules", self.freshness.lifetime(snapshot), rules=rules)
         status, where = snapshot.status, printable(snapshot.url)
         key, action = self.policy.look_up(status)
         # Only a 4xx can say that there is no robots.txt.

@@ -97,7 +97,7 @@ class ConnectionEnds:
             self._has_failed.get(request)
             and response.status != 204
             and "Content-Length" not in response.headers
-            and "Transfer-Encoding" not in response.headers
+            and not (response.headers.get("Transfer-Encoding") or b"").lower().endswith(b"chunked")
         ):
             response.flags.append("dataloss")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lxml import etree
@@ -28,7 +29,7 @@ def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
 
 def root_of(response: HtmlResponse) -> etree._Element:
     """Parse a page; the callback uses the same parsed page."""
-    try:
-        return response.selector.root
-    except Exception:  # of many kinds: a page may declare any of Python's codecs
-        return Selector(text=response.body.decode("latin-1"), type="html").root
+    with suppress(Exception):  # of many kinds: a page may declare any of Python's codecs
+        if "<meta" in response.text.lower() or b"<meta" not in response.body.lower():
+            return response.selector.root
+    return Selector(text=response.body.decode("latin-1"), type="html").root

@@ -26,7 +26,7 @@ _PASSWORD_IN_ERROR = re.compile(r"(\bpassword=).*?(?=, ?\w+=|\)>|$)", re.DOTALL)
 # The largest robots.txt that any crawl accepts, in bytes.
 LARGEST_FILE = 256 * 1024 * 1024
 
-# How long a lock lasts, in seconds: longer than most downloads, but not much, because a process may die.
+# How long a lock lasts at least, in seconds: longer than most downloads. A process that holds it may die.
 LOCK_SECONDS = 60.0
 
 

@@ -83,6 +83,7 @@ def decode(entry: bytes, origin: Origin, maxsize: int) -> tuple[Snapshot, ...]:
                 not all(type(facts[name]) in kinds for name, kinds in _TYPES.items())
                 or not all(isinstance(text, str) for text in facts["headers"].values())
                 or facts["failures"] < 0
+                or size > maxsize
                 or Origin.of(facts["url"]) is None
             ):
                 return ()

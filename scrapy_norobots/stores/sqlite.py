@@ -29,18 +29,16 @@ logger = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x6E6F726F  # "noro"
 
-_ENTRIES = "entries (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, saved REAL NOT NULL, until REAL NOT NULL)"
 _SCHEMA = (
-    ("TABLE", _ENTRIES),
-    ("INDEX", "entries_by_age ON entries (saved)"),
-    ("TABLE", "locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"),
+    "entries (origin TEXT PRIMARY KEY, entry BLOB NOT NULL, until REAL NOT NULL)",
+    "locks (origin TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)",
 )
 # As SQLite keeps them; as bytes, because a damaged text may not be UTF-8.
-_KEPT_SCHEMA = {f"CREATE {kind} {what}".encode() for kind, what in _SCHEMA}
+_KEPT_SCHEMA = {f"CREATE TABLE {table}".encode() for table in _SCHEMA}
 # Several processes may be creating the same file.
 _CREATE = f"""
     BEGIN IMMEDIATE;
-    {"".join(f"CREATE {kind} IF NOT EXISTS {what};" for kind, what in _SCHEMA)}
+    {"".join(f"CREATE TABLE IF NOT EXISTS {table};" for table in _SCHEMA)}
     PRAGMA application_id = {_APPLICATION_ID};
     COMMIT;
 """
@@ -108,11 +106,12 @@ class SqliteStore:
 
         def save(db: sqlite3.Connection) -> None:
             entry = entries.encode(snapshots)
-            with db:
-                db.execute("BEGIN IMMEDIATE")
-                values = str(origin), entry, time.time(), until
-                db.execute("REPLACE INTO entries VALUES (?, ?, ?, ?)", values)
-                self._make_room(db)
+            try:
+                with db:
+                    db.execute("BEGIN IMMEDIATE")
+                    db.execute("REPLACE INTO entries VALUES (?, ?, ?)", (str(origin), entry, until))
+                    self._make_room(db)
+            finally:  # also if the disk is full: others need not wait for an entry that never comes
                 self._unlock(db, origin)
 
         await self._run(save)
@@ -223,8 +222,8 @@ class SqliteStore:
     def _is_of_damage(self, exc: Exception) -> bool:
         """Return whether an error is that of a damaged file, and not that of the call, the disk or a lock."""
         if isinstance(exc, sqlite3.OperationalError):  # here, of a format that the header names
-            text = str(exc)
-            return "file format" in text or ("readonly" in text and os.access(self._path, os.W_OK))
+            can_write = os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK)
+            return "file format" in str(exc) or ("readonly" in str(exc) and can_write)
         # Other subclasses are errors of the call. A name in a damaged file may be one that cannot be decoded.
         return type(exc) in (sqlite3.DatabaseError, UnicodeDecodeError)
 
@@ -232,7 +231,7 @@ class SqliteStore:
         """Rename the file, which is damaged; raise `NotAStoreError` if it may belong to the user."""
         # Reading ends the locks that this process has on it, so only a file that SQLite cannot use is read.
         with suppress(FileNotFoundError), self._path.open("rb") as file:
-            if file.read(len(_MAGIC)) not in (_MAGIC, b""):
+            if file.read(len(_MAGIC)) not in (_MAGIC, bytes(len(_MAGIC)), b""):  # zeros: of a power failure
                 raise NotAStoreError(f"{self._path} is not a SQLite database")
         if self._must_exist:
             raise NotAStoreError(f"{self._path} is damaged ({exc})")
@@ -257,8 +256,8 @@ class SqliteStore:
             self._connection = None
 
     def _make_room(self, db: sqlite3.Connection) -> None:
-        oldest = "DELETE FROM entries WHERE origin = (SELECT origin FROM entries ORDER BY saved LIMIT 1)"
+        # A row that is replaced is the last one, so the order is that of the saves, with any clock.
         for _ in range(_DELETED_MAX):
             if db.execute(_USED_BYTES).fetchone()[0] <= self._max_bytes:
                 return
-            db.execute(oldest)
+            db.execute("DELETE FROM entries WHERE rowid = (SELECT min(rowid) FROM entries)")

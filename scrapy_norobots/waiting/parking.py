@@ -129,7 +129,7 @@ class Parking:
             return True
         question = self._waits_for(request)
         assert question is not None  # it was given back because of its origin
-        parked = self._new(request, question, State.GIVEN_BACK)
+        parked = self._new(request, question, State.GIVEN_BACK, sent.number)
         self._enter(parked, State.LOADING)
         if compat.is_closing(self._crawler):
             parked.move(State.CLOSED)
@@ -326,8 +326,8 @@ class Parking:
         if self._lines.add(parked) >= _LONG:
             self._paused_until = math.inf
 
-    def _new(self, request: Request, question: Question | None, state: State) -> Parked:
-        return Parked(request, question, self._slots.of(request), next(self._numbers), state)
+    def _new(self, request: Request, question: Question | None, state: State, number: int = 0) -> Parked:
+        return Parked(request, question, self._slots.of(request), number or next(self._numbers), state)
 
     def _enter(self, parked: Parked, state: State) -> None:
         parked.move(state)

@@ -94,8 +94,7 @@ class Source:
             self._stats.inc_value(name.replace(_ENQUEUED, _DEQUEUED), -again)
 
     def _counts(self, start: str) -> dict[str, int]:
-        stats = self._stats.get_stats()
-        return {name: count for name, count in stats.items() if name.startswith(start)}
+        return {name: count for name, count in self._stats.get_stats().items() if name.startswith(start)}
 
 
 def _gives_last_first(settings: BaseSettings, is_start: bool) -> bool:

@@ -140,9 +140,7 @@ def test_a_full_disk_affects_neither_the_crawl_nor_an_earlier_report(tiny_disk: 
         seen = crawl(f"{site.url}/", settings=with_report(page, data))
     assert seen.stats["finish_reason"] == "finished"
     (line,) = seen.log_lines("ERROR: ")
-    assert (
-        f"NOROBOTS_REPORT: the report {page} could not be written: [Errno 28] No space left on device" in line
-    )
+    assert f"NOROBOTS_REPORT: could not write {page}: [Errno 28] No space left on device" in line
     assert page.read_text() == "of yesterday"
     assert json.loads(data.read_text())["origins"] == 1  # there was room for that
     assert sorted(tiny_disk.iterdir()) == [page, data]

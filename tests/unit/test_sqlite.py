@@ -303,7 +303,7 @@ def test_any_values_in_the_rows_are_entries_or_misses(
         db.execute("DELETE FROM entries")
         for key, is_text_key, entry, is_text, until in rows:
             values = ["CAST(? AS TEXT)" if cast else "?" for cast in (is_text_key, is_text)]
-            db.execute(f"REPLACE INTO entries VALUES ({', '.join(values)}, 0, ?)", (key, entry, until))
+            db.execute(f"REPLACE INTO entries VALUES ({', '.join(values)}, ?)", (key, entry, until))
     loaded, listed = read_all(path)
     assert loaded in ((), (FOUND, LOST))
     for origin, found in listed.items():

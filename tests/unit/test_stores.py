@@ -74,7 +74,7 @@ def shelf(servers: Any, tmp_path: Path) -> Shelf:
 
         def put(origin: Origin | str, entry: bytes) -> None:
             with sqlite3.connect(path) as db:
-                db.execute("REPLACE INTO entries VALUES (?, ?, 0, ?)", (str(origin), entry, later()))
+                db.execute("REPLACE INTO entries VALUES (?, ?, ?)", (str(origin), entry, later()))
             db.close()
 
         return Shelf(f"sqlite:///{path}", put)

@@ -286,8 +286,9 @@ class _Run:
         access = self._accesses.latest(origin)
         if access is None or access.snapshot.time != fields.time_of(when):
             access = self._access(origin, when, facts["verdict"])
-        decision = Question(url, origin, target, robot).forbidden_by(access)
-        return made._replace(access=access, decision=decision)
+        return made._replace(
+            access=access, decision=Question(url, origin, target, robot).forbidden_by(access)
+        )
 
     def _access(self, origin: Origin, when: str, verdict: str) -> Access:
         """Return what may be fetched by the answer of an origin and a time."""

@@ -209,7 +209,7 @@ class CrawlReport:
             try:
                 written = _write(path, render(facts).encode(), self._started)
             except OSError as exc:
-                self._log(logging.ERROR, "NOROBOTS_REPORT: the report %s could not be written: %s", path, exc)
+                self._log(logging.ERROR, "NOROBOTS_REPORT: could not write %s: %s", printable(str(path)), exc)
             else:
                 self._log(logging.INFO, "The robots.txt report was written to %s", printable(str(written)))
 

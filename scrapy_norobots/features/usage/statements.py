@@ -69,7 +69,7 @@ ROBOTS_TXT, HEADER, META = "robots.txt", "header", "meta"
 LONGEST, STARS, MOST = 1_000, 20, 1_000
 UNREAD = (
     f"has more than {LONGEST:,} characters or {STARS} '*', or follows {MOST:,} others: not read, "
-    "and taken as a no to every use"
+    "and taken as a no to every use, unless its value is a URL"
 )
 
 NEEDS_LIBRARY = "needs http-sf: pip install 'scrapy-norobots[usage]'"
@@ -118,7 +118,7 @@ class Statement:
         Raises `ValueError` for an unknown purpose.
         """
         check_purpose(purpose)
-        if self.problem == UNREAD:
+        if self.problem == UNREAD and self.kind not in (LICENSE, TDM_POLICY):  # a URL says neither
             return False
         if self.kind in REFUSALS:
             return False if self.value and REFUSALS[self.kind] == purpose else None
@@ -247,8 +247,8 @@ class UsageStatements:
             numbers = [number for number, group in enumerate(groups_of(sections, None)) for _ in group]
             self._found = list(islice(_statements(sections, numbers), MOST + 1))
             if len(self._found) > MOST:
-                last = self._found.pop().statement
-                self._found.append(Found(replace(last, value=None, problem=UNREAD, place=OUTSIDE), None, ""))
+                last = replace(self._found[-1].statement, kind=CONTENT_SIGNAL, value=None, problem=UNREAD)
+                self._found[-1] = Found(replace(last, place=OUTSIDE), None, "")
             for name, number in zip(sections.values, numbers, strict=True) if self._found else ():
                 self._groups[None if is_for_all(name) else token_of(name)].add(number)
         # A word of a value, "a,", takes 25 times its length.
@@ -303,8 +303,7 @@ class UsageStatements:
 
     def _for(self, robot: str | bytes) -> tuple[list[Found], list[Found]]:
         """Return the statements of a robot's groups, and those for every robot. A no of either is a no."""
-        every = self._groups.get(None, set())
-        groups = self._groups.get(Robot.of(robot).token or None, every)
+        groups = self._groups.get(Robot.of(robot).token or None, self._groups.get(None, set()))
         return (
             [each for each in self._found if each.group in groups],
             [each for each in self._found if each.statement.place != GROUP],
