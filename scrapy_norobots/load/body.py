@@ -42,7 +42,7 @@ _ZSTD_WINDOW = 23
 
 # The meta key for the number of the download that a request belongs to, as a retry does. It is a number, so
 # that a middleware may copy the meta.
-_DOWNLOAD = "_norobots_in_flight"
+IN_FLIGHT = "_norobots_in_flight"
 
 # A decompressor with the methods of those in the standard library, which read one stream up to its end.
 _Stream = Any
@@ -84,7 +84,7 @@ class BodiesInFlight:
         download = next(self._numbers)
         self._bodies[download] = None, 0
         try:
-            yield {_DOWNLOAD: download}
+            yield {IN_FLIGHT: download}
         finally:
             self._total -= self._bodies.pop(download)[1]
             if not self._bodies:
@@ -96,7 +96,7 @@ class BodiesInFlight:
         self._bodies[-1] = None, 0  # for ever
 
     def _received(self, data: bytes, request: Request) -> None:
-        download = request.meta.get(_DOWNLOAD)
+        download = request.meta.get(IN_FLIGHT)
         if download is None:
             return
         if download not in self._bodies:

@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_norobots.events import Events
-from scrapy_norobots.load.body import ENCODING_HEADER, BodiesInFlight, NoRoomError, decode
+from scrapy_norobots.load.body import ENCODING_HEADER, IN_FLIGHT, BodiesInFlight, NoRoomError, decode
 from scrapy_norobots.rules.snapshot import Snapshot, stated_wait
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.connections import ConnectionEnds, HostNames
@@ -193,8 +193,8 @@ class Fetcher:
         if missing_internals(self._crawler):
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
-        origin = request.meta[ROBOTS_DOWNLOAD]
-        return next((one for one in sent if one.meta.get(ROBOTS_DOWNLOAD) == origin), None)
+        download = request.meta[IN_FLIGHT]
+        return next((one for one in sent if one.meta.get(IN_FLIGHT) == download), None)
 
     def _request(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]

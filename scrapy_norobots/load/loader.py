@@ -143,7 +143,7 @@ class RobotsLoader:
         try:
             result: Access | Failure = await self._load(origin, request, robot)
         except BaseException as exc:  # a bug, or the end of the event loop: every waiter must be called
-            # A waiter would take `CancelledError` for its own.
+            # A waiter would take asyncio's `CancelledError` for its own.
             told = exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
             result = Failure(told)  # type: ignore[no-untyped-call]
         for waiter in self._loads.pop(origin).waiters:

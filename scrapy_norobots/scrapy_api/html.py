@@ -30,6 +30,6 @@ def meta_tags(root: etree._Element) -> Iterator[tuple[str, str]]:
 def root_of(response: HtmlResponse) -> etree._Element:
     """Parse a page; the callback uses the same parsed page."""
     with suppress(Exception):  # of many kinds: a page may declare any of Python's codecs
-        if "<meta" in response.text.lower() or b"<meta" not in response.body.lower():
+        if response.text.lower().count("<meta") >= response.body.lower().count(b"<meta"):
             return response.selector.root
     return Selector(text=response.body.decode("latin-1"), type="html").root

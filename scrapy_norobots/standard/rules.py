@@ -138,7 +138,6 @@ def _forms(path: str) -> tuple[str, str]:
 
 
 def _forms_of_all(paths: Iterable[str]) -> list[str]:
-    """Return both forms of paths, sorted."""
     return sorted(form for path in paths for form in _forms(path))
 
 

@@ -92,7 +92,7 @@ class SqliteStore:
         statement = """
             INSERT INTO locks VALUES (:origin, :owner, :now + :seconds) ON CONFLICT (origin)
             DO UPDATE SET owner = :owner, until = :now + :seconds
-            WHERE until <= :now OR until > :now + 86400 OR owner = :owner
+            WHERE until <= :now OR until > :now + :seconds + 86400 OR owner = :owner
         """
 
         def lock(db: sqlite3.Connection) -> Locked:
@@ -106,12 +106,10 @@ class SqliteStore:
 
         def save(db: sqlite3.Connection) -> None:
             entry = entries.encode(snapshots)
-            try:
-                with db:
-                    db.execute("BEGIN IMMEDIATE")
-                    db.execute("REPLACE INTO entries VALUES (?, ?, ?)", (str(origin), entry, until))
-                    self._make_room(db)
-            finally:  # also if the disk is full: others need not wait for an entry that never comes
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                db.execute("REPLACE INTO entries VALUES (?, ?, ?)", (str(origin), entry, until))
+                self._make_room(db)
                 self._unlock(db, origin)
 
         await self._run(save)

@@ -71,7 +71,6 @@ class RobotsDownloader(Downloader):
         return done.addBoth(self._leave, request, is_free)
 
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        """Send a request, now or when its slot can."""
         send = partial(super()._enqueue_request, request, *args, **kwargs)
         if self.parking is None or ROBOTS_DOWNLOAD in request.meta:
             return send()

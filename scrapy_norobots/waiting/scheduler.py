@@ -163,7 +163,6 @@ class RobotsScheduler(BaseScheduler):
         return self._closing
 
     def _call(self, name: str, *args: object) -> Deferred[None] | None:
-        """Call a method of the wrapped scheduler, if it has it."""
         method: Callable[..., Deferred[None] | None] | None = getattr(self._source.scheduler, name, None)
         return None if method is None else method(*args)
 

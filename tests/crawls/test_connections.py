@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ SHORT = {**ADDON, "RETRY_ENABLED": False, "NOROBOTS_TTL": 200, "NOROBOTS_TTL_MIN
 HEAD = b"HTTP/1.0 200 OK\r\n\r\nUser-agent: *\n"
 
 
-def cut_off_by_reset(exchange: Exchange) -> None:
-    exchange.send(HEAD)
+def cut_off_by_reset(exchange: Exchange, head: bytes = HEAD) -> None:
+    exchange.send(head)
     exchange.lab.closing.wait(1)  # a reset drops what the client has not read yet
     exchange.reset()
 
@@ -61,12 +62,16 @@ def test_a_target_of_a_redirect_that_a_reset_cuts_off_is_not_obeyed(mode: str) -
     assert uses_httpx(mode) or "the response is incomplete" in seen.drops[0].text
 
 
-@pytest.mark.parametrize("name", [fault.name for fault in FAULTS if "with the connection" in fault.name])
-def test_aiohttp_beside_a_reactor_shows_how_a_connection_ends(name: str) -> None:
+ENDS = [fault for fault in FAULTS if "with the connection" in fault.name]
+IDENTITY = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nUser-agent: *\n"
+ENDS += [Fault("an encoding without an end", "closed", partial(cut_off_by_reset, head=IDENTITY))]
+
+
+@pytest.mark.parametrize("fault", ENDS, ids=lambda fault: str(fault.name))
+def test_aiohttp_beside_a_reactor_shows_how_a_connection_ends(fault: Fault) -> None:
     pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
     handler = "tests.helpers.components.handlers.AiohttpBesideReactor"
     settings: dict[str, Any] = {**SHORT, "DOWNLOAD_HANDLERS": {"http": handler, "https": handler}}
-    fault = next(fault for fault in FAULTS if fault.name == name)
     with FaultLab([fault]) as lab:
         origin = lab.origin(fault)
         seen = crawl(f"{origin}/open", f"{origin}/back/", settings=settings, mode="asyncio")

@@ -381,9 +381,22 @@ def test_middlewares_can_write_the_meta_as_json() -> None:
     assert site.pages() == ["/a"]
 
 
-def test_a_download_handler_without_a_timeout_is_stopped(mode: str) -> None:
-    handlers = {"http": "tests.helpers.components.handlers.NeverEnds"}
-    settings = {**ADDON, "DOWNLOAD_HANDLERS": handlers, "NOROBOTS_TIMEOUT": 0.2, "RETRY_ENABLED": False}
+def test_a_crawl_ends_if_a_middleware_was_cancelled_while_it_handled_robots_txt(mode: str) -> None:
+    ours = {"tests.helpers.components.middlewares.CancelsRobotsTxt": 500}
+    with Site() as site:
+        seen = crawl(f"{site.url}/", settings={**ADDON, "DOWNLOADER_MIDDLEWARES": ours})
+    assert (seen.pages, site.hits) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["SignsUrls", "DeadProxy"])
+def test_a_download_handler_without_a_timeout_is_stopped(name: str, mode: str) -> None:
+    settings = {
+        **ADDON,
+        "DOWNLOAD_HANDLERS": {"http": "tests.helpers.components.handlers.NeverEnds"},
+        "DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.middlewares.{name}": 500},
+        "NOROBOTS_TIMEOUT": 0.2,
+        "RETRY_ENABLED": False,
+    }
     seen = crawl("http://127.0.0.1:1/a", settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsUnreachable"]
     assert "the download handler did not end the download within 0.2 s" in seen.drops[0].text

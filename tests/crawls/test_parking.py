@@ -149,6 +149,15 @@ def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
     assert site.targets() == ["/robots.txt", "/1", "/robots.txt"]
 
 
+def test_requests_whose_rules_expire_keep_their_place() -> None:
+    settings = {**ADDON, **IN_ORDER, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
+    with Site(RULES) as site:
+        urls = [f"{site.url}/{number}" for number in range(16)]
+        seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.2})
+    assert len(site.robots_hits()) > 1
+    assert seen.pages == urls
+
+
 def test_hosts_take_turns() -> None:
     hosts = range(1, 7)
     all_asked = threading.Barrier(len(hosts), timeout=PATIENCE)

@@ -83,13 +83,15 @@ def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("User-agent: *\nDisallow: /\n")
     with Site() as site, Site(Answer(status=301, headers={"Location": f"{site.url}/moved"})) as moved:
         site.answers["/moved"] = Answer(status=410)
-        args = ["http:///x", "missing.txt", site.url, moved.url, "http://127.0.0.1:1", "good.txt"]
+        wrong = ["http:///x", "http://[::1/", "missing.txt"]
+        args = [*wrong, site.url, moved.url, "http://127.0.0.1:1", "good.txt"]
         done = run(tmp_path, "robots-lint", *args)
         with_error = run(tmp_path, "robots-lint", "missing.txt", "-", stdin="Disallow: /x")
         as_json = run(tmp_path, "robots-lint", "--json", *args)
     *problems, refused = errors(done)
     assert problems == [
         "http:///x: only http and https URLs with a host have a robots.txt",
+        "http://[::1/: Invalid IPv6 URL",
         "missing.txt: No such file or directory",
         f"{site.url}/robots.txt: answered 404",
         f"{site.url}/moved: answered 410",
@@ -98,7 +100,7 @@ def test_lint_continues_after_an_unreadable_file(tmp_path: Path) -> None:
     assert done.stdout == "good.txt: no findings; 0 of 1 rule without effect\n"
     assert (done.returncode, with_error.returncode, as_json.returncode) == (2, 2, 2)
     *bad, good = map(json.loads, as_json.stdout.splitlines())
-    assert bad[2] == {"path": f"{site.url}/robots.txt", "problem": "answered 404"}
+    assert bad[3] == {"path": f"{site.url}/robots.txt", "problem": "answered 404"}
     by_rfc = {"rules": 1, "without_effect": []}
     assert good == {"path": "good.txt", "findings": [], "rules": 1, "without_effect": [], "rfc9309": by_rfc}
 

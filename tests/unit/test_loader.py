@@ -192,12 +192,15 @@ async def test_a_snapshot_from_far_in_the_future_is_a_miss(tmp_path: Path, ahead
         assert is_shut(access)
 
 
-async def test_a_known_access_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [-50, 4_000])
+async def test_a_known_access_is_replaced_by_an_older_one_only_if_its_clock_was_wrong(
+    tmp_path: Path, ahead: float
+) -> None:
     async with crawls(tmp_path, 1) as [crawl]:
         await crawl.store.save((found(OPEN, age=100),), time.time() + 60)
-        access, is_hit = await crawl.load(crawl.judge(found(SHUT, age=50)))
-        assert not is_hit
-        assert is_shut(access)
+        access, is_hit = await crawl.load(crawl.judge(found(SHUT, age=-ahead)))
+        assert is_hit is (ahead > 0)
+        assert is_shut(access) is not is_hit
 
 
 async def test_an_expired_copy_is_not_used_while_another_process_downloads(

@@ -124,6 +124,7 @@ ENCODED = {
     "KOI8-R by its header": (b"", "koi8-r", "koi8-r"),
     "a charset that does not exist": (b"", "utf-8", "no-such-thing"),
     "a charset that is none": (b"", "utf-8", "base64"),
+    "a charset that is another one": (b"", "utf-8", "utf-16"),
 }
 
 

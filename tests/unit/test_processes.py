@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,45 +10,11 @@ import pytest
 
 from tests.helpers.running import processes
 
-# The state of a new process.
-LOOK = """
-import json, os, signal, sys, threading
-files = (sys.stdin, sys.stdout, sys.stderr)
-print(json.dumps({
-    "arguments": sys.argv,
-    "name": [__name__, __spec__.name, sys.modules[__name__].__file__],
-    "path": sys.path[0],
-    "folder": os.getcwd(),
-    "environment": dict(os.environ),
-    "input": sys.stdin.read(),
-    "encodings": [[file.encoding, file.errors, file.line_buffering] for file in files],
-    "open files": [number for number in range(100) if os.path.exists(f"/dev/fd/{number}")],
-    "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
-    "blocked": list(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
-    "woken by signals": signal.set_wakeup_fd(-1),
-    "threads": threading.active_count(),
-    "umask": os.umask(0o22),
-}))
-"""
-
 
 def module(folder: Path, code: str) -> str:
     """Write a module and return its name."""
     (folder / "program.py").write_text(code)
     return "program"
-
-
-@pytest.mark.parametrize("encoding", ["", "ascii"])
-def test_a_forked_process_has_the_environment_of_a_started_one(tmp_path: Path, encoding: str) -> None:
-    env = {**os.environ, "TOWN": "yes", "PYTHONIOENCODING": encoding}
-    arguments = (module(tmp_path, LOOK), "--one", "two")
-    forked = processes.run(*arguments, input="a\n", cwd=tmp_path, env=env)
-    started = subprocess.run(
-        [sys.executable, "-m", *arguments],
-        input="a\n", cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert forked.returncode == 0, forked.stderr
-    assert json.loads(forked.stdout) == json.loads(started.stdout)
 
 
 PROGRAMS = {

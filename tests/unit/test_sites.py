@@ -35,11 +35,6 @@ class Crawl:
             await asyncio.sleep(0.005)
             self.now -= 1
 
-    def send_page(self, slot: Any) -> None:
-        self.pages -= 1
-        self.log.append("page")
-        self.limits.page_has_left(slot)
-
     async def load_all(self, *slots: Any, is_retry: bool = False) -> int:
         """Load a file of each slot given, and return how many were loaded at once."""
         await asyncio.wait_for(asyncio.gather(*(self.load(slot, is_retry=is_retry) for slot in slots)), 30)

@@ -93,7 +93,7 @@ def test_a_killed_writer_loses_nothing_committed(tmp_path: Path) -> None:
     assert not aside(tmp_path / "robots.sqlite")
 
 
-DAMAGED = b"SQLite format 3\x00" + bytes(5000)
+DAMAGED = (b"SQLite format 3\x00" + bytes(5000), bytes(4096))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ DAMAGED = b"SQLite format 3\x00" + bytes(5000)
         (b"SQLite format", False, "is not a SQLite database"),
         (b"User-agent: *\n" * 1000, True, "is not a SQLite database"),
         (b"", True, "is not a store: it is empty"),
-        (DAMAGED, True, "is damaged"),
+        *((content, True, "is damaged") for content in DAMAGED),
     ],
 )
 def test_a_file_that_is_not_a_store_is_left_alone(
@@ -120,12 +120,13 @@ def test_a_file_that_is_not_a_store_is_left_alone(
     assert not caplog.records
 
 
-def test_a_damaged_file_is_renamed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_file_is_renamed(content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "robots.sqlite"
-    path.write_bytes(DAMAGED)
+    path.write_bytes(content)
     use(path)
     [moved] = aside(path)
-    assert moved.read_bytes() == DAMAGED
+    assert moved.read_bytes() == content
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (

@@ -204,6 +204,7 @@ def test_a_statement_that_is_too_long_is_a_no_to_every_use() -> None:
     assert (statement.value, statement.problem) == (None, UNREAD)
     assert len(statement.text) == LONGEST
     assert [statement.says(purpose) for purpose in PURPOSES] == [False, False, False]
+    assert said("license", "https://town.example/" + "a" * LONGEST).says("search") is None
 
 
 def test_facts_leave_out_what_is_empty() -> None:

@@ -183,7 +183,6 @@ def _run_name(crawler: Crawler) -> str:
 
 
 def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
-    """Return what the decisions of a crawl depend on."""
     return fields.Settings(
         policy=dict(config.status_policy.table),
         parsers=[global_object_name(one) for one in (config.parser, *config.also_obey)],

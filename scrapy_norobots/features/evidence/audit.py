@@ -171,7 +171,6 @@ class _Run:
             raise DamagedError(f"is damaged near byte {self._file.tell():,} ({exc})") from exc
 
     def _read_line(self, line: bytes, number: int) -> str:
-        """Return what is wrong with a line, if anything is."""
         about = ""
         try:
             facts = json.loads(line)

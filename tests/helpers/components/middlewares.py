@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -25,6 +26,21 @@ class NoRobotsTxt:
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if request.url.endswith("/robots.txt"):
             raise IgnoreRequest("not for you")
+
+
+class CancelsRobotsTxt:
+    """A downloader middleware whose own task was cancelled while it handled a robots.txt."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/robots.txt"):
+            raise CancelledError
+
+
+class SignsUrls:
+    """A downloader middleware that replaces each request by one with a key in its URL."""
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> Request | None:
+        return None if "key=" in request.url else request.replace(url=f"{request.url}?key=7")
 
 
 class DeadProxy:
