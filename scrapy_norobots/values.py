@@ -105,9 +105,8 @@ meta_keys = partial(listed, "a list of meta keys", str, is_wrong=_UNCLEAR)
 def robots(value: Any) -> tuple[str, ...]:
     what = "a list of names of robots"
     # A name with blanks must be in a list: as a text, it may be several.
-    names = listed(
-        what, str, value, lambda one: not to_name(one) or (one == value and _UNCLEAR(to_name(one)))
-    )
+    is_text = isinstance(value, str) and "[" not in value
+    names = listed(what, str, value, lambda one: not to_name(one) or (is_text and _UNCLEAR(to_name(one))))
     if len(names) > _MOST_ROBOTS:
         raise ValueError(f"must be a list of at most {_MOST_ROBOTS} names")
     return names

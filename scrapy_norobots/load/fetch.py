@@ -120,7 +120,7 @@ class Fetcher:
         def is_late() -> bool:
             nonlocal closing, sending, sent
             closing += interval * compat.is_closing(self._crawler)
-            before, sent = sent, self._being_sent(request)
+            before, sent = sent, self._being_sent(request, meta[IN_FLIGHT])
             sending = 0.0 if sent is None or sent is not before else sending + interval
             return closing > _CLOSING_LIMIT or sending > limit
 
@@ -185,16 +185,15 @@ class Fetcher:
         """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""
         return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
 
-    def _being_sent(self, request: Request) -> Request | None:
+    def _being_sent(self, request: Request, number: object) -> Request | None:
         """Return the request that is being sent for `request`; the same one if the downloader hides that.
 
-        A middleware may have replaced it by another request, which keeps its meta.
+        A middleware may have replaced it by another, with the `number` of the download in its meta.
         """
         if missing_internals(self._crawler):
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
-        download = request.meta[IN_FLIGHT]
-        return next((one for one in sent if one.meta.get(IN_FLIGHT) == download), None)
+        return next((one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number), None)
 
     def _request(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]

@@ -230,7 +230,7 @@ NOT_A_PARSER = "tests.helpers.components.parsers.NotAParser"
         ("ALSO_OBEY", 7, "must be a list of parser classes"),
         ("ALSO_ROBOTS", [""], "'' cannot be in a list of names of robots"),
         ("ALSO_ROBOTS", ["/1.0"], "'/1.0' cannot be in a list of names of robots"),
-        ("ALSO_ROBOTS", "GPTBot CCBot", "'GPTBot CCBot' cannot be in a list of names of robots"),
+        ("ALSO_ROBOTS", "GPTBot CCBot, X", "'GPTBot CCBot' cannot be in a list of names of robots"),
         ("ALSO_ROBOTS", [7], "must be a list of names of robots"),
         ("ALSO_ROBOTS", 7, "must be a list of names of robots"),
         ("ALSO_ROBOTS", [f"bot{number}" for number in range(33)], "must be a list of at most 32 names"),
