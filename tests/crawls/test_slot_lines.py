@@ -199,7 +199,7 @@ def test_pages_not_cached_take_no_place_and_stay_in_the_job(mode: str, tmp_path:
 
 def test_requests_that_wait_for_the_same_one_stay_in_the_job(mode: str, tmp_path: Path) -> None:
     job = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "JOBDIR": f"{tmp_path}/job"}
-    with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:
+    with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:  # all wait for it
         urls = [*(f"{site.url}/{number}" for number in range(20)), *3 * [f"{site.url}/last"]]
         requests = [{"url": url, "dont_filter": True} for url in urls]
         crawl(*requests, settings={**job, "DOWNLOAD_DELAY": 90, "CLOSESPIDER_TIMEOUT": 4})

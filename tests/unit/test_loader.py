@@ -206,11 +206,12 @@ async def test_a_known_access_is_replaced_by_an_older_one_only_if_its_clock_was_
 async def test_an_expired_copy_is_not_used_while_another_process_downloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with crawls(tmp_path, 2) as (first, second):
+    async with crawls(tmp_path, 2, NOROBOTS_TIMEOUT=100) as (first, second):
         tried = asyncio.Event()
         acquire = first.store.lock
 
         async def acquire_and_tell(origin: Origin, seconds: float) -> Locked:
+            assert seconds >= 100  # the lock lasts as long as a download may
             locked = await acquire(origin, seconds)
             tried.set()
             return locked

@@ -12,7 +12,6 @@ from tests.helpers.running import processes
 
 
 def module(folder: Path, code: str) -> str:
-    """Write a module and return its name."""
     (folder / "program.py").write_text(code)
     return "program"
 
