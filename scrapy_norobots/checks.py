@@ -1,6 +1,6 @@
 """What is checked before a crawl begins: whether the plugin is wanted, and the project is set up for it.
 
-A check raises `NotConfigured` or a `ValueError`, or logs a WARNING that says what to change.
+A check raises `NotConfigured` or a `ValueError`, or logs what to change or what is not in effect.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ class Events:
         # Asked once: what reads statements about the use of pages from a body, which every decision then asks
         # too. It can forbid what the rules allow, and cannot allow what they forbid.
         self.statements: Event[[]] = Event()
-        # The crawl has ended: the reason, and the robot of requests without a User-Agent of their own.
+        # The crawl has ended: the reason, the origins in memory, and the robot of requests without a
+        # User-Agent of their own. Only this event and `loaded` await handlers that are coroutine functions.
         self.closing: Event[[str, OriginCache, str | bytes]] = Event()
 
         # A request has come to `RobotsScheduler`; `IgnoreRequest` drops it.
@@ -118,8 +119,8 @@ class Events:
         self.passed: Event[[Request, Question, Access]] = Event()
         # It passes without a robots.txt: the URL, the robot, and why; None: `dont_obey_robotstxt`.
         self.exempt: Event[[Request, str, str | bytes, Reason | None]] = Event()
-        # It is dropped (in a dry run, it would be): the URL that was checked, the robot, and the access, if
-        # the URL has an origin.
+        # It is dropped, by rules or because its site is closed (in a dry run, it would be); early drops send
+        # this too. The URL that was checked, the robot, and the access, if the URL has an origin.
         self.dropped: Event[[Request, str, str | bytes, RobotsForbidden, Access | None]] = Event()
         # A request asks for a robots.txt itself: a function that makes its response from the access.
         self.asked: Event[[Request]] = Event()
@@ -130,10 +131,10 @@ class Events:
         # Requests to a site wait for some seconds; None: no longer. Whether they have just begun to wait.
         self.site_waits: Event[[Access, float | None, bool]] = Event()
 
-        # A request for a robots.txt was answered: the outcome of the download if this is the last hop, and
-        # the copy that a 304 renews.
+        # A load sends these in this order. A request for a robots.txt was answered: the outcome of the
+        # download if this is the last hop, and the copy that a 304 renews.
         self.answered: Event[[Origin, Response, Snapshot | None, Snapshot | None]] = Event()
-        # A download has ended, and was judged. The store had newer snapshots than the memory.
+        # A download has ended, and was judged; or the store had newer snapshots than the memory.
         self.downloaded: Event[[Snapshot]] = Event()
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()

@@ -1,10 +1,11 @@
 """`NoRobotsMiddleware`: make each request wait for its origin's robots.txt, and drop it if that forbids it.
 
 The steps for a request: the overrides in its meta, the URL to check, the access to its origin, the verdict;
-then the request passes or is dropped. For an origin in memory, nothing is awaited. A request that passes is
-not changed; a forbidden one raises `RobotsForbidden`. What else the plugin does for a request (reports,
-evidence, Crawl-delay) subscribes to the events that are sent here, by `load` and by `waiting`. The middleware
-makes the loader and the events, which `RobotsScheduler` shares. In a dry run, nothing is dropped.
+then the request passes or is dropped. If the rules for its robot are in memory, nothing is awaited. This
+module does not change a request that passes; a forbidden one raises `RobotsForbidden`. What else the plugin
+does for a request (reports, evidence, Crawl-delay) subscribes to the events that are sent here, by `load` and
+by `waiting`. The middleware makes the loader and the events, which `RobotsScheduler` shares. In a dry run,
+nothing is dropped.
 
 With `RobotsScheduler`, most requests have waited before they come here, and a request whose site is
 temporarily closed goes back to wait there. Without it, a request waits here, and counts against
@@ -99,7 +100,8 @@ class NoRobotsMiddleware:
     ) -> Response | Request | None:
         """Return None if the request may be sent; return the response if it asks for a robots.txt itself.
 
-        Waits until the robots.txt of the request's origin is loaded; if it is in memory, nothing is awaited.
+        Waits until the robots.txt of the request's origin is loaded, and read for its robot; if that has been
+        done, nothing is awaited.
         Returns the request if it must wait in the scheduler, because its origin is temporarily closed; a
         subclass must return it too. Raises `RobotsForbidden` if robots.txt forbids the request,
         `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and `ValueError` if

@@ -1,6 +1,6 @@
 """What a request asks of robots.txt: the URL, split once, and the robot that wants to fetch it.
 
-A request whose URL is invalid, or is not http or https, asks nothing: its decision needs no robots.txt.
+A request whose URL is invalid, or is not http or https, asks nothing: it has a `Decision` at once.
 
 The overrides in the meta of a request, `dont_obey_robotstxt` and `norobots_url`, apply only to the origin of
 its first URL, and not to other origins that redirects lead to, because the user meant the first one. Scrapy's

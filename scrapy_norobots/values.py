@@ -174,7 +174,7 @@ def expand(setting: str, template: str, spider: Spider | None, start: datetime) 
     time = start.isoformat(timespec="seconds").replace(":", "-")
     values: dict[str, object] = {}
     try:
-        for name in re.findall(r"%\((.*?)\)", template):
+        for name in filter(None, re.findall(r"%%|%\((.*?)\)", template)):
             value = time if name == "time" else getattr(spider, name)
             # A number is for %(number)03d; other values must not add a directory.
             is_number = isinstance(value, (int, float))

@@ -68,8 +68,9 @@ class RobotsAudit(RobotsCommand):
         try:
             from scrapy_norobots.features.evidence.audit import Audit  # noqa: PLC0415  # an extra
         except ImportError as exc:
-            problem = f"needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
-            raise CommandError(f"robots-audit {problem}") from exc
+            raise CommandError(
+                f"robots-audit needs warcio: pip install 'scrapy-norobots[evidence]' ({exc})"
+            ) from exc
         progress = Progress()
         audit = Audit(files_in(args), self._reading, progress.show, opts.head, self.config.maxsize)
         try:

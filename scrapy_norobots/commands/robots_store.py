@@ -141,8 +141,7 @@ class RobotsStore(RobotsCommand):
                     access, file = self._recall(snapshots), None
                     if access is not None and access.rules is not None:
                         file = file_name(origin)
-                        with (path / file).open("wb") as copy:
-                            copy.write(access.snapshot.body)
+                        (path / file).write_bytes(access.snapshot.body)
                     index.write(to_json({**self._facts(origin, access), "file": file}) + "\n")
         except OSError as exc:
             raise CommandError(str(exc.filename or folder), exc.strerror or str(exc)) from exc

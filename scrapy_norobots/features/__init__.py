@@ -2,7 +2,7 @@
 
 A feature is a module or a package here, with a function `subscribe`. It may import what is below the features
 in `docs/how-it-works.md`, and no other feature. `FEATURES` is the only list of them: to remove one, delete
-its line, its module or folder, and what the add-on and the commands import from it.
+its line, its module or folder, and what others import from it: the package itself, the add-on, the commands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`EarlyDrops`: drop forbidden requests when they are scheduled, before they are in a queue.
 
-This must make no difference to the crawl, and drop nothing that would be allowed later. So no errback and no
-component but Scrapy's own may see what is raised, and none may change a request before the middleware has it.
+This must make no difference to the crawl, and drop nothing that would be allowed later. So it does nothing if
+an errback or a component that is not Scrapy's own could see what is raised, or could change a request first.
 """
 
 from __future__ import annotations

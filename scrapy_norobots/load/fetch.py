@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -94,9 +95,10 @@ class Fetcher:
     async def fetch(
         self, origin: Origin, page: Request, previous: Snapshot | None = None, url: str | None = None
     ) -> Snapshot:
-        """Download the robots.txt of an origin, or `url`, on behalf of the request `page`; never raises.
+        """Download the robots.txt of an origin, or `url`, on behalf of the request `page`.
 
-        `previous`, a snapshot of an earlier response, makes the request conditional. If the crawl starts to
+        A download that fails is a snapshot, too. Raises what a feature raises. `previous`, a snapshot of an
+        earlier response, makes the request conditional. If the crawl starts to
         close, the download is cancelled after a few seconds. From then on, a request is only sent for a page
         that is under way.
         """
@@ -185,12 +187,16 @@ class Fetcher:
         """Return the proxy that a request shares with its download of robots.txt; empty if there is none."""
         return str(page.meta.get("proxy") or "") if "proxy" in self._config.copy_meta else ""
 
+    @cached_property  # it resets which warnings Python has shown
+    def _missing_internals(self) -> list[str]:
+        return missing_internals(self._crawler)
+
     def _being_sent(self, request: Request, number: object) -> Request | None:
         """Return the request that is being sent for `request`; the same one if the downloader hides that.
 
         A middleware may have replaced it by another, with the `number` of the download in its meta.
         """
-        if missing_internals(self._crawler):
+        if self._missing_internals:
             return request
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
         return next((one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number), None)

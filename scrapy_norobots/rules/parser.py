@@ -1,12 +1,13 @@
 """The rules of a file, as read by parsers of this package or of the user: one reading of it, or several.
 
+The *strict reading* is that of the standard of 1994, the other one of this package that of RFC 9309.
+
 `StrictRobotParser` and `Rfc9309RobotParser` also work with Scrapy's own middleware alone:
 ``ROBOTSTXT_PARSER = "scrapy_norobots.Rfc9309RobotParser"``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -18,7 +19,7 @@ from scrapy.utils.python import to_unicode
 from scrapy_norobots.rules.delay_values import CrawlDelay, largest
 from scrapy_norobots.scrapy_api.log import SettingError
 from scrapy_norobots.standard import Decision, Reason, RobotsTxt, Verdict
-from scrapy_norobots.standard.lines import to_text
+from scrapy_norobots.standard.lines import SURROGATE, to_text
 from scrapy_norobots.standard.names import to_name
 from scrapy_norobots.standard.urls import split
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_norobots.standard import Origin
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Rules(Protocol):
@@ -151,7 +149,7 @@ def _check(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
 
 def _as_utf8(body: bytes) -> bytes:
     """Return a file as UTF-8, which some parsers need; other bytes become ``%XX``, as in our parser (F1)."""
-    return _SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", to_text(body)).encode()
+    return SURROGATE.sub(lambda match: f"%{ord(match[0]) & 0xFF:02X}", to_text(body)).encode()
 
 
 def as_parser(rules: Rules) -> RobotParser:
@@ -317,10 +315,9 @@ class AllRules(RobotParser):
         for name, rules in self._questions(robot):
             decision = rules.decide(url, name, source)
             own = own or decision
-            if not decision and name is not robot:
-                return replace(decision, robot=own.robot, decided_for=decision.robot)
-            if not decision:
-                return decision  # the others need not read the record of a robot, which takes time
+            if not decision:  # the others need not read the record of a robot, which takes time
+                is_own = name is robot
+                return decision if is_own else replace(decision, robot=own.robot, decided_for=decision.robot)
         assert own is not None  # there is a reading
         return own
 

@@ -54,8 +54,9 @@ INTERNALS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 # Other internal names are looked for each time they are used, because less is lost without them:
-# - `downloader.middleware.middlewares` and `engine._slot.scheduler.df`, in `compat`: without them, no request
-#   is dropped when it is scheduled;
+# - `downloader.middleware.middlewares` and `engine._slot.scheduler.df`, in `compat`: without the second, no
+#   request is dropped when it is scheduled; without the first, none waits in `RobotsScheduler` either;
+# - `downloader._enqueue_request`, `total_concurrency` and `DOWNLOAD_SLOT`, in `RobotsDownloader`;
 # - `downloader._process_queue`: without it, a slot with a delay sends no request that has waited for
 #   robots.txt before the response to the previous one;
 # - `slot.jitter`: without it, as until Scrapy 2.18, a delay is taken to vary by half;

@@ -20,6 +20,7 @@ from scrapy_norobots.standard.hints import BAD_ESCAPE, hint_for, meant_field, me
 from scrapy_norobots.standard.lines import (
     BLANKS,
     DISALLOW,
+    SURROGATE,
     encoding_of,
     is_html,
     numbered,
@@ -122,7 +123,6 @@ _OF_A_FEATURE = Kind(_W, "", "")
 _ODD_LINE_BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLANK_INSIDE = re.compile(r"[ \t]")
 _BLANK_AND_SLASH = re.compile(r"[ \t]/")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Fields that RFC 9309, drafts and search engines added after 1994.
 _LATER_FIELDS = frozenset(
@@ -211,7 +211,7 @@ def _of_encoding(body: bytes | str, text: str) -> Iterator[_Found]:
         yield (name, 1, ()) if is_marked else ("no-mark", 1, (name.upper(),))
     elif is_marked:
         yield "byte-order-marks" if body.startswith(2 * codecs.BOM_UTF8) else "byte-order-mark", 1, ()
-    if match := _SURROGATE.search(text):
+    if match := SURROGATE.search(text):
         yield "not-utf-8", text.count("\n", 0, match.start()), ()
 
 

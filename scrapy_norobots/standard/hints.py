@@ -1,6 +1,6 @@
 """Hints: suggest what to write instead of a line that has a finding.
 
-The table `HINTS` has, for each kind of finding, a sentence or a function. The function makes a sentence from
+The table `HINTS` has a sentence or a function for most kinds of findings. The function makes a sentence from
 the line and the values of the finding, or returns an empty string if the intention is not clear.
 """
 

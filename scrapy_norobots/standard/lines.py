@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from io import IncrementalNewlineDecoder
@@ -56,6 +56,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _MARK = "\ufeff"
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 # F1: which of the first four bytes are not NUL, if the file starts with ASCII characters.
 _WITHOUT_MARK: dict[tuple[bool, ...], str] = {
@@ -131,20 +132,9 @@ def sections_of(text: str) -> tuple[Sections, Sections]:
     same = Sections(above, values, below)
     if _USUAL.issuperset(fields) and "\f" not in text and "\v" not in text:
         return same, same
-    return _strict(fields, same), _later(fields, same)
-
-
-def _strict(fields: Sequence[str], sections: Sections) -> Sections:
-    """Leave out the lines that the standard of 1994 does not know."""
-    pairs = zip(fields, sections.values, strict=True)
-    return _with_values(
-        sections, (value if _USER_AGENT_FIELD.fullmatch(field) else None for field, value in pairs)
-    )
-
-
-def _later(fields: Sequence[str], sections: Sections) -> Sections:
-    """Find the values of lines without a colon."""
-    return _with_values(sections, map(_typed_value, fields, sections.values))
+    pairs = zip(fields, values, strict=True)
+    strict = (value if _USER_AGENT_FIELD.fullmatch(field) else None for field, value in pairs)
+    return _with_values(same, strict), _with_values(same, map(_typed_value, fields, values))
 
 
 def _typed_value(field: str, value: str) -> str | None:

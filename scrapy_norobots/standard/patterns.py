@@ -133,20 +133,13 @@ class PatternSet:
                 else:
                     return None
         else:
-            path = self._match_forms(origin, target)
+            found = (self._match_form(origin, form) for same in _forms_of(target) for form in same)
+            path = next((one for one in found if one is not None), None)
         if path is None or is_robots_txt(target):
             return None
         if self._index is None or (self.strict and self.strict.match(origin, target)):
             return path
         return path if self._index.forbids(origin, target) else None
-
-    def _match_forms(self, origin: Origin | None, target: str) -> str | None:
-        for same in _forms_of(target):
-            for form in same:
-                path = self._match_form(origin, form)
-                if path is not None:
-                    return path
-        return None
 
     def _match_form(self, origin: Origin | None, form: str) -> str | None:
         path = find(self._prefixes, form)
@@ -253,7 +246,10 @@ def _rank(pattern: Pattern) -> tuple[int, bool]:
 
 
 def matches(path: str, target: str) -> bool:
-    """Return whether a path is a prefix of a target, where ``*`` and a final ``$`` are special (2.2.3)."""
+    """Return whether a path is a prefix of a target, where ``*`` and a final ``$`` are special (2.2.3).
+
+    It alone decides; what is done before only leaves out what cannot match. `features/usage` calls it too.
+    """
     first, *parts = path.removesuffix("$").split("*")
     if not target.startswith(first):
         return False

@@ -62,10 +62,6 @@ class _Reading(NamedTuple):
     all: Callable[[_File], Iterator[RawRecord | RawGroup]]
 
 
-def _all_groups(file: _File) -> Iterator[RawGroup]:
-    return (RawGroup(file.later, [group]) for group in groups_of(file.later, None))
-
-
 _STRICT = _Reading(
     "",
     lambda file, robot: find_record(file.raw_records(), robot.name),
@@ -75,7 +71,7 @@ _STRICT = _Reading(
 _RFC9309 = _Reading(
     RFC9309_PARSER,
     lambda file, robot: find_groups(file.later, robot.token),
-    _all_groups,
+    lambda file: (RawGroup(file.later, [group]) for group in groups_of(file.later, None)),
 )
 
 #: The values of `reading`; of several readings, all must allow a URL.

@@ -1,8 +1,8 @@
 """URLs: their origin, their target, and the normal form of targets (clauses U1, U6, U8 and U9).
 
-A rule is compared with the *target* of a URL: its path and query, as sent to the server. Two spellings of a
-target are compared, the written one and the normal form of RFC 3986, so that no other spelling of a forbidden
-resource is allowed.
+A rule is compared with the *target* of a URL: its path and query, as sent to the server. Several spellings of
+a target are compared, such as the written one and the normal form of RFC 3986, so that no other spelling of a
+forbidden resource is allowed.
 """
 
 from __future__ import annotations

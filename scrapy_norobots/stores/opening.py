@@ -1,4 +1,4 @@
-"""Open the store that `NOROBOTS_STORE` names, and the turns that a fleet takes in it."""
+"""Open the store that `NOROBOTS_STORE` names, and the turns of a fleet that shares a Crawl-delay."""
 
 from __future__ import annotations
 

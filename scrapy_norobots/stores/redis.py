@@ -1,7 +1,7 @@
 """`RedisStore`: what machines share in Redis, which is one server, Sentinel, or a cluster.
 
 An entry expires when it can no longer be used; Redis's own setting ``maxmemory`` limits the total size. Locks
-expire too. A turn is the time at which one process of a fleet may send a request to a site.
+expire too. A turn is the time at which one process of a fleet may send a request of a download slot.
 """
 
 from __future__ import annotations

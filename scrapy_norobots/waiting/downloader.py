@@ -8,7 +8,6 @@ requests that `Parking` lets it hold. It tells `Parking` when a request has move
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,10 @@ class RobotsDownloader(Downloader):
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
         if is_free := ROBOTS_DOWNLOAD in request.meta:
-            self._make_room_for_connections(request.url.partition(":")[0])
+            scheme = request.url.partition(":")[0]
+            if scheme not in self._widened:  # handlers may open more connections than places
+                self._widened |= {scheme}
+                widen_pool(self, scheme, self.free_max)
             is_free = self._free_downloads < self.free_max
         self._free_downloads += is_free
         done: Deferred[Any] = super().fetch(request, *args)
@@ -72,17 +74,18 @@ class RobotsDownloader(Downloader):
 
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         send = partial(super()._enqueue_request, request, *args, **kwargs)
-        if self.parking is None or ROBOTS_DOWNLOAD in request.meta:
+        parking = self.parking
+        if parking is None or ROBOTS_DOWNLOAD in request.meta:
             return send()
         # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
-        gate = self.parking.hold(request)
-        return send() if gate is None else compat.after(gate, lambda: self._send_held(request, send))
-
-    def _send_held(self, request: Request, send: Callable[[], Any]) -> Any:
-        """Send a request that was held; return it to the engine if it has been given back."""
-        assert self.parking is not None  # it has held the request
-        return send() if self.parking.reach(request) else request
+        gate = parking.hold(request)
+        # A request that has been given back is returned to the engine.
+        return (
+            send()
+            if gate is None
+            else compat.after(gate, lambda: send() if parking.reach(request) else request)
+        )
 
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
@@ -96,12 +99,6 @@ class RobotsDownloader(Downloader):
         if self.parking is not None:
             self.parking.leave(request)
         return result
-
-    def _make_room_for_connections(self, scheme: str) -> None:
-        """Let download handlers open more connections than places, so that no robots.txt waits for one."""
-        if scheme not in self._widened:
-            self._widened |= {scheme}
-            widen_pool(self, scheme, self.free_max)
 
     @cached_property
     def free_max(self) -> int:

@@ -1,7 +1,8 @@
 """`RobotsScheduler`: the user's scheduler, in which requests wait for robots.txt.
 
 It takes requests from the scheduler that it wraps. One goes to the engine if its robots.txt is in memory, its
-site is not temporarily closed, and its download slot can send it. Any other is *parked* until that is so. The
+site is not temporarily closed, or is given up, and its download slot can send it (see `slot_lines` for slots
+with a delay). Any other is *parked* until that is so. The
 engine pulls, so a full, paused or closing engine gets nothing. When the crawl closes, all parked requests go
 back to the wrapped scheduler, which keeps them if it is persistent.
 
@@ -144,7 +145,7 @@ class RobotsScheduler(BaseScheduler):
         return self.parking.add(request)
 
     def next_request(self) -> Request | None:
-        """Return a request whose robots.txt is known and whose site is not closed; None if there is none."""
+        """Return a request that need not wait for its robots.txt any longer; None if there is none."""
         if self.parking is None:
             return self._source.take()
         request = self.parking.next()

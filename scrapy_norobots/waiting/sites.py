@@ -57,7 +57,8 @@ class _Site:
     key: _Key
     waiting: list[Parked] = field(default_factory=list)
     is_closed: bool = False
-    load_at: float = field(default_factory=monotonic)  # when the last load has begun, or the next one begins
+    # When its requests began to wait, the last load began, or the next one begins.
+    load_at: float = field(default_factory=monotonic)
     access: Access | None = None  # the last one
     task: Deferred[None] | None = None
     pause: Deferred[None] | None = None  # ends when robots.txt is loaded again

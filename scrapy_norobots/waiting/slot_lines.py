@@ -2,7 +2,8 @@
 
 In a line, requests with a higher priority come first, then those that have waited longer. The slots that can
 send come in the order of their first requests; equal ones alternate. A slot with a delay lets requests go
-before it can send them, as Scrapy's HTTP cache may answer them; those that are not answered are *held*.
+before it can send them, as Scrapy's HTTP cache may answer them; those that no middleware answers are *held*
+in the downloader until the slot can send them.
 
 `Slots` says when a slot can send a request. Those that wait are registered in their slots, so that Scrapy's
 priority queue sees a busy slot and takes requests of other slots first. Without the internal names of Scrapy,

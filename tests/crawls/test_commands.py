@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_norobots import values
 from scrapy_norobots.rules.snapshot import Snapshot
+from scrapy_norobots.settings import SETTINGS
 from scrapy_norobots.standard import Origin
 from tests.helpers.running import processes
 from tests.helpers.running.commands import ROBOTS, command, environment, run, run_in_shell
@@ -66,6 +68,8 @@ def test_settings_of_a_crawl_do_no_harm(project: Path, name: str) -> None:
     assert done.returncode == 0, done.stderr
     assert site.targets() == 4 * ["/robots.txt"]
     assert files_of(project) == before
+    paths = {name for name, setting in SETTINGS.items() if setting.read in (values.folder, values.paths)}
+    assert paths <= HARMFUL.keys(), "a command must not write the file of a crawl"
     assert "Using reactor: twisted.internet.asyncioreactor.AsyncioSelectorReactor" in done.stderr
     assert "Enabled extensions" in done.stderr
     assert "RemoteControl" not in done.stderr

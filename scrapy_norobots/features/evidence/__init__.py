@@ -191,5 +191,5 @@ def _settings(config: Config, evidence: EvidenceConfig) -> fields.Settings:
         also_robots=list(config.also_robots),
         purposes=list(evidence.purposes) if evidence.purposes or evidence.usage else None,
         allowed=evidence.allowed,
-        robot=config.robot or None,
+        robot=config.robot,
     )

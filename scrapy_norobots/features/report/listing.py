@@ -246,7 +246,7 @@ def _notes_of(robots: RobotsTxt, obeyed: Container[str]) -> dict[str, list[tuple
     found = [(one.line, one.kind, one.message, one.hint) for one in robots.findings]
     for line, kind, meaning, hint in chain(found[:_NOTES_MAX], lost[:_NOTES_MAX]):
         severity, message = Severity.ERROR if kind == MISPLACED else KINDS[kind].severity, meaning
-        if severity is Severity.ERROR and kind in HARMLESS:
+        if kind in HARMLESS:
             severity = Severity.INFO
         elif severity is Severity.ERROR and str(line) in obeyed:
             severity, message = Severity.WARNING, f"In the strict reading: {meaning}"
