@@ -100,8 +100,9 @@ def terms_of(
             terms = {word[1].lower() for word in _WORD.finditer(content[:_LONGEST])}
             if len(content) > _LONGEST:
                 terms = {term for term in _REFUSALS if term in content.lower()}
-            if "all" not in terms:  # M2: ALL overrides the other terms of its tag
-                asked.append((terms, f'<meta name="{name}" content="{content}">'))
+            if "all" in terms:  # M2: ALL overrides the other terms of its tag
+                terms -= _TERMS
+            asked.append((terms, f'<meta name="{name}" content="{content}">'))
     asked += [(set(_header_terms(value, folded)), f"X-Robots-Tag: {value}") for value in headers]
     return asked
 

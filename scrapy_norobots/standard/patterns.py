@@ -214,16 +214,18 @@ class Index:
         """
         decided: Pattern | None = None
         for forms in _forms_of(target):
-            sent, *escaped = (self._longest(origin, form) for form in forms)
-            found = [sent, *(each for each in escaped if each and not (each.allows and _may_cut(each.path)))]
+            found = [self._longest(origin, form, is_sent=form is forms[0]) for form in forms]
             longest = max(filter(None, found), key=_rank, default=None)
             if longest is not None and not longest.allows:
                 return longest
             decided = decided or longest
         return decided
 
-    def _longest(self, origin: Origin | None, form: str) -> Pattern | None:
-        """Return the rule that matches with the most octets; of two equally long ones, one that allows."""
+    def _longest(self, origin: Origin | None, form: str, *, is_sent: bool) -> Pattern | None:
+        """Return the rule that matches with the most octets; of two equally long ones, one that allows.
+
+        A part of an escape that the target does not have, as it is sent, allows nothing.
+        """
         lengths = self.prepare() if self._lengths is None else self._lengths
         paths = (form[:length] for length in lengths)
         best = next((Pattern(path, self._plain[path]) for path in paths if path in self._plain), None)
@@ -231,6 +233,8 @@ class Index:
         for other_rank, part, other in self._special:
             if rank >= other_rank:
                 break
+            if not is_sent and other.allows and _may_cut(other.path):
+                continue
             if part in form and other.origin in (None, origin) and matches(other.path, form):
                 return other
         return best

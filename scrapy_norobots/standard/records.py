@@ -192,7 +192,7 @@ class RawRecord(NamedTuple):
         The text may be that of the record, with more below it; then the lines that may be a rule are counted.
         """
         own = "".join([below for _, below in self.texts])
-        if self.multivalue or not text.startswith(own):
+        if self.multivalue or not f"{text}\n".startswith(f"{own}\n"):  # not a part of a line
             return 0
         if (
             "\t" in own or "\v" in own or "\f" in own or "\n " in own

@@ -286,10 +286,16 @@ def test_stars_and_a_final_dollar_are_special(path: str, target: str, is_match: 
     )
 
 
-@pytest.mark.parametrize(("path", "target"), [("/%2", "/$a"), ("/b/%2F*4", "/b/%2F$"), ("/*4", "/$")])
-def test_a_part_of_an_escape_allows_nothing(path: str, target: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "target", "forbidden"),
+    [
+        *(("/%2", "/$a", "/"), ("/b/%2F*4", "/b/%2F$", "/"), ("/*4", "/$", "/")),
+        *(("/a*2Abcd", "/a*bcd", "/a%2A"), ("/*24price", "/$price", "/%24")),
+    ],
+)
+def test_a_part_of_an_escape_allows_nothing(path: str, target: str, forbidden: str) -> None:
     # The "$" of the target has another form, "%24".
-    assert not decide(f"User-agent: *\nAllow: {path}\nDisallow: /\n", target).allowed
+    assert not decide(f"User-agent: *\nAllow: {path}\nDisallow: {forbidden}\n", target).allowed
 
 
 @pytest.mark.parametrize(
@@ -298,6 +304,9 @@ def test_a_part_of_an_escape_allows_nothing(path: str, target: str) -> None:
         *("Disallow: /a", "Disallow: /a\nDisallow: /*b*", "Disallow: /a$\nAllow: /c"),
         # What only the reading of RFC 9309 reads, also after blanks.
         *(f"Disallow: /a\n{blank}Dissallow: /c" for blank in ("", " ", "\t", "\v", "\f")),
+        # A rule that begins like one of another record.
+        *("Disallow: /*\n\nUseragent: *\nDisallow: /*c", "Disallow: /*\n\nUseragent: FooBot\nDisallow: /*c"),
+        "Disallow: /*\n\nUseragent: FooBot\nDisallow: /*b\nAllow: /a",
     ],
 )
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ rules.
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import NamedTuple
 
@@ -241,10 +242,20 @@ _LATER_ORIGIN = "http://town.example"
 
 def later_case(some: Random) -> Case:
     """Return a file with four questions about it."""
-    body = some.choice(LINE_ENDS).join(_later_line(some) for _ in range(some.randint(1, 9))).encode()
+    lines: list[str] = []
+    for _ in range(some.randint(1, 9)):
+        # Some rules begin like an earlier one.
+        known = [line for line in lines if line.startswith(("Disallow: /", "Allow: /"))]
+        is_longer = known and some.random() < 0.3
+        lines.append(some.choice(known) + some.choice(_LATER_PIECES) if is_longer else _later_line(some))
+    paths = [_later_path(some, _LATER_TARGETS) for _ in range(4)]
+    for line in lines:
+        if line.startswith(("Disallow: /", "Allow: /")) and some.random() < 0.3:
+            # What a rule matches, or nearly.
+            paths[0] = re.sub(r"\*", lambda _: some.choice(_LATER_TARGETS), line.partition(": ")[2])
     return Case(
-        body,
-        [(_LATER_ORIGIN + _later_path(some, _LATER_TARGETS), some.choice(_LATER_ROBOTS)) for _ in range(4)],
+        some.choice(LINE_ENDS).join(lines).encode(),
+        [(_LATER_ORIGIN + path, some.choice(_LATER_ROBOTS)) for path in paths],
     )
 
 
