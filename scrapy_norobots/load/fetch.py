@@ -43,6 +43,9 @@ ROBOTS_DOWNLOAD = "norobots_download"
 # Higher than any page's, as in Scrapy's own middleware.
 DOWNLOAD_PRIORITY = 1000
 
+# The meta key for the time at which a download last came to the middleware, as it does with each try.
+_TRY = "_norobots_try"
+
 # The headers that a snapshot keeps: for freshness, revalidation, and the type of the body.
 _KEPT_HEADERS = frozenset({
     b"Age", b"Cache-Control", b"Content-Type", b"Date", b"Etag", b"Expires", b"Last-Modified", b"Retry-After",
@@ -117,13 +120,13 @@ class Fetcher:
         limit, hops_left = self._config.timeout, REDIRECT_MAX
         interval = min(limit, 1.0)
         closing = sending = 0.0  # for how many seconds the crawl is closing, and the request is being sent
-        sent: Request | None = None
+        sent: tuple[Request, object] | None = None
 
         def is_late() -> bool:
             nonlocal closing, sending, sent
             closing += interval * compat.is_closing(self._crawler)
             before, sent = sent, self._being_sent(request, meta[IN_FLIGHT])
-            sending = 0.0 if sent is None or sent is not before else sending + interval
+            sending = 0.0 if sent is None or sent != before else sending + interval
             return closing > _CLOSING_LIMIT or sending > limit
 
         while True:
@@ -179,6 +182,7 @@ class Fetcher:
         if retries and compat.is_closing(self._crawler):
             raise ClosingError
         self._ends.watch(request)
+        request.meta[_TRY] = time.monotonic()
         if retries >= request.meta.get("max_retry_times", 0):
             request.meta["dont_retry"] = True
         return True
@@ -191,15 +195,16 @@ class Fetcher:
     def _missing_internals(self) -> list[str]:
         return missing_internals(self._crawler)
 
-    def _being_sent(self, request: Request, number: object) -> Request | None:
-        """Return the request that is being sent for `request`; the same one if the downloader hides that.
+    def _being_sent(self, request: Request, number: object) -> tuple[Request, object] | None:
+        """Return the request that is being sent for `request`, with its try; the same one if that is hidden.
 
         A middleware may have replaced it by another, with the `number` of the download in its meta.
         """
         if self._missing_internals:
-            return request
+            return request, None
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
-        return next((one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number), None)
+        own = (one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number)
+        return next(((one, one.meta.get(_TRY)) for one in own), None)
 
     def _request(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]

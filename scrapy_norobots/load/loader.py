@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -124,7 +124,6 @@ class RobotsLoader:
                 await compat.sleep(_FIRST_PAUSE)
                 waited += _FIRST_PAUSE
             await self._store.close()
-        self._thread.shutdown(wait=False)
 
     async def _join(self, origin: Origin, request: Request, robot: str | bytes) -> Access:
         """Return the result of the load of an origin, which is started if none is running.
@@ -203,6 +202,10 @@ class RobotsLoader:
         # A time in the future is that of a wrong clock: what was saved since then is newer.
         if not snapshots or snapshots[-1].time == last or snapshots[-1].time < last <= time.time():
             return None
+        *earlier, newest = snapshots
+        if newest.failures and newest.time < self.events.started.timestamp():
+            # This crawl has its own retries, and does not wait for those of earlier ones, which grow longer.
+            snapshots = (*earlier, replace(newest, failures=1))
         access = await read_bodies(
             self._thread, snapshots, partial(self.judge.recall, snapshots, time.time())
         )

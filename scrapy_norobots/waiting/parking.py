@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 # most half of what is left. A scheduler that is not Scrapy's may share its requests with other processes.
 _WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
 
-# From so many requests on, a line is long, and no more are taken until something has moved.
-_LONG = 100
-
 # How many requests that the engine has are remembered if the downloader does not say when they leave.
 _REMEMBERED = 10_000
 
@@ -48,7 +45,8 @@ _REMEMBERED = 10_000
 _CLOSING_INTERVAL, _AT_ONCE = 1.0, 100
 
 # With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
-# next request; but no longer than so many seconds.
+# next request; but no longer than so many seconds. It takes none while another waits for its slot, except
+# with an HTTP cache, which may have the next one.
 _ORDER_PATIENCE = 1.0
 
 
@@ -141,7 +139,7 @@ class Parking:
 
     def add(self, request: Request) -> bool:
         """Give a new request to the source; return whether it was accepted."""
-        if self._paused_until and self._has_place():
+        if self._paused_until and self._has_place() and not self._lines.is_long(self._slots.of(request)):
             self._resume()  # its slot may be able to send
         return self._source.add(request)
 
@@ -233,7 +231,7 @@ class Parking:
         self._lines.has_left(request, slot)
 
     def _has_moved(self, slot: Any | None) -> None:
-        if self._paused_until:
+        if self._paused_until and not self._lines.is_long(slot):
             self._resume()
         if slot in self._limits.by_slot:
             self._limits.page_has_left(slot)
@@ -308,6 +306,8 @@ class Parking:
     def _may_pull(self) -> bool:
         if self._paused_until and self._paused_until > monotonic():
             return False
+        if self._keeps_order and self.lines and not self._has_cache:
+            return False
         return len(self._parked) - self._sites.closed_count < self._most
 
     def _park(self, parked: Parked) -> None:
@@ -323,7 +323,8 @@ class Parking:
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        if self._lines.add(parked) >= _LONG:
+        self._lines.add(parked)
+        if self._lines.is_long(parked.slot):
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State, number: int = 0) -> Parked:

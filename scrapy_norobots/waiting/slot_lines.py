@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 # middleware may keep it for longer, even until others of the slot have come.
 _ON_THE_WAY = 1.0
 
+# How many requests make a line long.
+_LONG = 100
+
 
 class Slots:
     """The download slots of one crawl, whose engine exists.
@@ -145,8 +148,8 @@ class Lines:
         """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
         return slot is None or (slot not in self.of_slots and self._slots.seconds(slot) == 0)
 
-    def add(self, parked: Parked) -> int:
-        """Add a request to the line of its slot, and return how many that has."""
+    def add(self, parked: Parked) -> None:
+        """Add a request to the line of its slot."""
         line = self.of_slots.get(parked.slot)
         if line is None:
             line = self.of_slots[parked.slot] = _Line(parked.slot)
@@ -154,7 +157,11 @@ class Lines:
         heapq.heappush(heap, (-parked.request.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
-        return len(line.waiting) + len(line.held)
+
+    def is_long(self, slot: Any | None) -> bool:
+        """Return whether so many requests are in the line of a slot that no more should be taken for now."""
+        line = self.of_slots.get(slot)
+        return line is not None and len(line.waiting) + len(line.held) >= _LONG
 
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""

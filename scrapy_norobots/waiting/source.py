@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 FILTERED = "norobots_filtered"
 
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued", "scheduler/dequeued"
+_UNSERIALIZABLE = "scheduler/unserializable"
 
 
 class Source:
@@ -83,11 +84,15 @@ class Source:
         for request in requests:
             if not request.dont_filter:  # the duplicate filter knows it already
                 request.dont_filter = request.meta[FILTERED] = True
+            unserializable, problem = self._stats.get_value(_UNSERIALIZABLE), None
             try:
-                self.scheduler.enqueue_request(request)
-            except Exception:  # of any kind, for example if it cannot be serialized
+                is_kept = self.scheduler.enqueue_request(request)
+            except Exception as exc:  # of any kind
+                is_kept, problem = False, exc
+            # Scrapy's scheduler says that it accepts what is lost at the end, as it cannot be serialized.
+            if not is_kept or self._stats.get_value(_UNSERIALIZABLE) != unserializable:
                 text = without_userinfo(str(request))
-                logger.exception("The scheduler does not take back %s, which is lost", text)
+                logger.error("The scheduler does not take back %s, which is lost", text, exc_info=problem)
         for name, count in self._counts(_ENQUEUED).items():
             again = count - before.get(name, 0)
             self._stats.inc_value(name, -again)

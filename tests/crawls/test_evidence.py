@@ -412,12 +412,12 @@ def test_a_loss_at_the_end_of_a_crawl_is_logged(tmp_path: Path, mode: str) -> No
 
 
 def test_a_request_after_the_end_of_the_crawl_is_not_lost_in_silence(tmp_path: Path, mode: str) -> None:
-    with Site(RULES) as site:
+    with Site(RULES + "Dissallow: /x\n" + 40_000 * "#", host="0.0.0.0") as site:  # read in threads
         seen = crawl(
             f"{site.url}/a",
             spider="tests.helpers.spiders.stopping.SendsAtTheEnd",
             settings=with_evidence(tmp_path, LOG_LEVEL="INFO"),
-            arguments={"last": f"{site.url}/last"},
+            arguments={"last": f"{site.url_of('127.0.0.2')}/last"},
         )
         assert site.pages()[-1] == "/last"
     assert verdicts(decisions(tmp_path)) == {"a": "allowed"}

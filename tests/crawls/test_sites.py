@@ -116,15 +116,18 @@ def test_the_errback_is_called_when_the_request_is_given_up(mode: str) -> None:
 
 
 @pytest.mark.parametrize("has_expired", [False, True])
-def test_failures_of_an_earlier_crawl_in_a_store_use_up_no_retries(has_expired: bool, tmp_path: Path) -> None:
+def test_failures_of_an_earlier_crawl_use_up_no_retries_and_make_none_later(
+    has_expired: bool, tmp_path: Path
+) -> None:
     settings = {**RETRY, "NOROBOTS_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
-    with Site(Closed(4)) as site:
-        first = crawl(f"{site.url}/1", settings=settings)
-        assert waiting(first) == {"waited": 1, "given_up": 1}
-        if has_expired:
-            time.sleep(1)  # longer than the last back-off, 0.8 s
-        second = crawl(f"{site.url}/1", settings=settings)
-        assert second.pages == [f"{site.url}/1"]
+    with Site(Closed(6)) as site:
+        for _ in range(2):
+            done = crawl(f"{site.url}/1", settings=settings)
+            assert waiting(done) == {"waited": 1, "given_up": 1}
+            assert done.drops[0].retry_after < 2  # 6.4 s with the failures of the first crawl
+            if has_expired:
+                time.sleep(1)  # longer than the last back-off, 0.8 s
+        assert crawl(f"{site.url}/1", settings=settings).pages == [f"{site.url}/1"]
 
 
 def test_new_requests_do_not_wait_for_a_site_that_stays_closed() -> None:

@@ -76,6 +76,7 @@ def test_a_license_among_many_links_is_no_refusal() -> None:
         ('<meta name="tdm-policy" content="/p">', ("tdm-policy", None, "not an absolute URL")),
         ('<meta name="robots" content="noai, noindex">', ("noai", True, "")),
         ('<meta name="ROBOTS" content="NOIMAGEAI">', ("noimageai", True, "")),
+        ('<meta name="robots" content="all, noai">', ("noai", True, "")),
         ('<meta name="foobot" content="noai">', ("noai", True, "")),
         # These state nothing.
         ('<meta name="barbot" content="noai">', None),

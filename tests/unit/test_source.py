@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
 
@@ -108,6 +109,17 @@ def test_a_request_that_the_scheduler_does_not_take_back_keeps_out_no_other(
     assert other.enqueue_request.call_count == 2
     assert "http://town.example/page/0" in caplog.text
     assert "cannot pickle this" in caplog.text
+
+
+def test_a_request_that_a_scheduler_only_seems_to_take_back_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusing = MagicMock(spec=["enqueue_request", "next_request"], **{"enqueue_request.return_value": False})
+    Source(Opened().crawler, refusing).give_back(requests(1))
+    with Opened(JOBDIR=str(tmp_path)) as opened:
+        opened.source.give_back([Request("http://town.example/session", meta={"session": Lock()})])
+    for name in ("page/0", "session"):
+        assert f"does not take back <GET http://town.example/{name}>, which is lost" in caplog.text
 
 
 @pytest.mark.parametrize("dont_filter", [False, True])

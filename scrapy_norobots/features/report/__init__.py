@@ -192,7 +192,6 @@ class CrawlReport:
         accesses = list(filter(None, map(all_origins.latest, self._counters.of_most_interest())))
         work = partial(list_files, accesses, robot, self._counters.drops())
         listings = await compat.in_thread(self._thread, work)
-        self._thread.shutdown(wait=False)
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",

@@ -104,6 +104,17 @@ class ExemptsTooLate:
         request.meta["dont_obey_robotstxt"] = True
 
 
+class TriesTheSameAgain:
+    """A downloader middleware that sends the same request again once, for example through another proxy."""
+
+    def process_exception(
+        self, request: Request, exception: Exception, spider: Spider | None = None
+    ) -> Request | None:
+        is_last = request.meta.get("is_last", False)
+        request.meta["is_last"] = True
+        return None if is_last else request
+
+
 class SeesExceptions:
     """A downloader middleware that sees the exceptions of others."""
 
