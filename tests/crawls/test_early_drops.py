@@ -46,36 +46,22 @@ def test_a_forbidden_link_is_dropped_before_it_is_queued(mode: str, tmp_path: Pa
     assert (row["requests"], row["dropped"]) == (6, 3)
 
 
-@pytest.mark.parametrize(
-    ("spider", "settings"),
-    [
-        pytest.param("pages.Pages", {}, id="an errback"),
-        pytest.param(
-            "following.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.OneSlot": 50}},
-            id="a middleware that may change requests",
-        ),
-        pytest.param(
-            "following.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SeesExceptions": 900}},
-            id="a middleware that sees exceptions",
-        ),
-        pytest.param(
-            "following.WithoutErrback",
-            {"DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.derived.OurOwn": 100}},
-            id="a subclass of the middleware",
-        ),
-        pytest.param(
-            "following.WithoutErrback",
-            {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"},
-            id="another scheduler",
-        ),
-    ],
-)
-def test_it_is_dropped_in_the_downloader_if_a_component_could_see_the_difference(
-    spider: str, settings: dict[str, Any]
-) -> None:
-    seen = follow(spider, **settings)
+def with_middleware(name: str, order: int) -> dict[str, Any]:
+    return {"DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.{name}": order}}
+
+
+SEEING = {
+    "an errback": {},
+    "a middleware that may change requests": with_middleware("middlewares.OneSlot", 50),
+    "a middleware that sees exceptions": with_middleware("middlewares.SeesExceptions", 900),
+    "a subclass of the middleware": with_middleware("derived.OurOwn", 100),
+    "another scheduler": {"SCHEDULER": "tests.helpers.components.schedulers.OtherScheduler"},
+}
+
+
+@pytest.mark.parametrize("name", SEEING)
+def test_it_is_dropped_in_the_downloader_if_a_component_could_see_the_difference(name: str) -> None:
+    seen = follow("following.WithoutErrback" if SEEING[name] else "pages.Pages", **SEEING[name])
     assert EARLY not in seen.stats
     assert seen.stats["robotstxt/forbidden"] >= 3
 

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,7 +15,6 @@ import pytest
 from tests.helpers.running import processes
 from tests.helpers.running.commands import (
     ROBOTS,
-    command,
     conversation,
     environment,
     options_of,
@@ -117,32 +114,6 @@ def test_a_large_file_is_read_for_each_robot(tmp_path: Path, mode: str) -> None:
     forbidden = re.findall(r"^forbidden http://town.example/(\w+) for 'bot(\w+)'", done.stdout, re.MULTILINE)
     assert forbidden == [(f"{n}x", f"{n}x") for n in range(0, 70, 10)]
     assert len(words(done)) == 490
-
-
-# Runs a command, and writes its peak memory in kB to standard error. The figure of a process includes that of
-# the process that forked it, so a small process forks.
-MEASURE = """
-import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:]).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
-sys.exit(status)
-"""
-
-
-def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    peaks = []
-    for count in (1000, 80_000):
-        urls = [f"http://{n % 50}.town.example/a/path/of/some/length/{n}/" for n in range(count)]
-        check = command("robots-check", "--file", "robots.txt", "-")
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURE, *check],
-            input="\n".join(urls), text=True, capture_output=True, check=True,
-            cwd=tmp_path, env=environment(),
-        )  # fmt: skip
-        assert [line.split()[1] for line in done.stdout.splitlines()] == urls
-        peaks.append(int(done.stderr) / 1024)
-    assert peaks[1] - peaks[0] < 9, peaks  # the answers alone are 13 MB
 
 
 def test_no_more_is_read_than_the_window_holds(tmp_path: Path) -> None:

@@ -98,37 +98,27 @@ def test_a_fleet_downloads_each_robots_txt_once_and_keeps_its_delay(
     assert not any(one.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED") for one in seen)
 
 
-def test_without_redis_each_process_keeps_the_delay_by_itself(redis_server: RedisServer) -> None:
-    """The first page is asked for while Redis is there; then it is stopped."""
+@pytest.mark.parametrize(
+    ("how", "problem"), [(signal.SIGKILL, "ConnectionError"), (signal.SIGSTOP, "TimeoutError")]
+)
+def test_while_redis_fails_each_process_keeps_the_delay_by_itself(
+    how: signal.Signals, problem: str, redis_server: RedisServer
+) -> None:
+    """The first page is asked for while Redis is there; then it is stopped, or hangs."""
     pytest.importorskip("redis")
 
-    def stop(hit: Hit) -> Answer:
-        redis_server.stop()
+    def fail(hit: Hit) -> Answer:
+        redis_server.send_signal(how)
         return page(*PAGES)
 
-    with Site("User-agent: *\nCrawl-delay: 1\n", answers={"/": stop}) as site:
+    with Site("User-agent: *\nCrawl-delay: 1\n", answers={"/": fail}) as site:
         settings = {**SHARED, "NOROBOTS_STORE": redis_server.url}
         seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
     assert len(seen.pages) == 1 + len(PAGES)
-    [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED")
+    [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED", problem)
     assert "each process keeps the Crawl-delay of a site by itself" in line
     times = [hit.time for hit in site.hits]
     assert min(after - before for before, after in itertools.pairwise(times)) > 0.95
-
-
-def test_a_redis_that_hangs_does_not_stop_a_crawl(redis_server: RedisServer) -> None:
-    pytest.importorskip("redis")
-
-    def hang(hit: Hit) -> Answer:
-        redis_server.send_signal(signal.SIGSTOP)
-        return page(*PAGES)
-
-    with Site("User-agent: *\nCrawl-delay: 0.2\n", answers={"/": hang}) as site:
-        settings = {**SHARED, "NOROBOTS_STORE": redis_server.url}
-        seen = crawl(f"{site.url}/", settings=settings, arguments={"follow": True})
-    assert len(seen.pages) == 1 + len(PAGES)
-    [line] = seen.log_lines("WARNING", "NOROBOTS_CRAWL_DELAY_SHARED")
-    assert "TimeoutError" in line
 
 
 @pytest.mark.parametrize("ahead", [45, 86_400, 10**300], ids=["more than ten delays", "a day", "more"])

@@ -96,13 +96,6 @@ def test_a_slow_host_does_not_stall_others_with_settings(settings: dict[str, Any
 
 
 @CAN_HAVE_NO_LIMIT
-def test_a_number_of_requests_below_0_is_no_limit() -> None:
-    # Without a reactor, Scrapy's own handlers download nothing then.
-    _, log = crawl_beside_a_slow_host("asyncio", CONCURRENT_REQUESTS=-1)
-    assert log[:HEALTHY_PAGES] == ["healthy"] * HEALTHY_PAGES
-
-
-@CAN_HAVE_NO_LIMIT
 def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
     done = threading.Event()
     waited: list[bool] = []
@@ -159,8 +152,8 @@ def test_with_one_place_and_a_delay_the_order_is_scrapys(delay: dict[str, float]
     pages = {target: page(*links) for target, links in below.items()}
     orders = []
     with Site(f"{RULES}Crawl-delay: 1\n", pages) as site:
-        for settings in ({**ADDON, **delay}, {"ROBOTSTXT_OBEY": True}):
-            settings["CONCURRENT_REQUESTS"] = 1
+        for handler in ({**ADDON, **delay}, {"ROBOTSTXT_OBEY": True}):
+            settings = {**handler, "CONCURRENT_REQUESTS": 1}
             orders.append(crawl(f"{site.url}/", settings=settings, arguments={"follow": True}).pages)
     assert orders[0] == orders[1]
     assert len(orders[0]) == 9

@@ -216,32 +216,20 @@ def test_odd_line_breaks_are_found_in_comments_too(char: str) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        pytest.param("User-agent: a\nDisallow: /\n \t\nUser-agent: b\nDisallow: /", [], id="blank"),
-        pytest.param("User-agent: a\nDisallow: /\n#\n\nUser-agent: b\nDisallow: /", [], id="comment, blank"),
-        pytest.param("User-agent: a\nDisallow: /\n\n#\nUser-agent: b\nDisallow: /", [], id="blank, comment"),
-        pytest.param(
-            "User-agent: a\nDisallow: /\n#\nUser-agent: b\nDisallow: /",
-            [(4, "no-blank-line")],
-            id="comment only",
-        ),
-        pytest.param(
+        ("User-agent: a\nDisallow: /\n \t\nUser-agent: b\nDisallow: /", []),
+        ("User-agent: a\nDisallow: /\n#\n\nUser-agent: b\nDisallow: /", []),
+        ("User-agent: a\nDisallow: /\n\n#\nUser-agent: b\nDisallow: /", []),
+        ("User-agent: a\nDisallow: /\n#\nUser-agent: b\nDisallow: /", [(4, "no-blank-line")]),
+        (
             "User-agent: a\nDisallow: /\nUser-agent: b\n\nUser-agent: c\nDisallow: /",
             [(3, "no-blank-line"), (3, "no-disallow")],
-            id="and no rule",
         ),
-        pytest.param("User-agent: a\nUser-agent: b\nDisallow: /\nDisallow: /", [], id="one record"),
-        pytest.param(
-            "User-agent: a\nDisallow: /\n\nDisallow: /\nUser-agent: b\nDisallow: /",
-            [(4, "stray-disallow")],
-            id="stray between",
-        ),
-        pytest.param(
-            "User-agent: a\n\nDisallow: /\n", [(1, "no-disallow"), (3, "stray-disallow")], id="blank inside"
-        ),
-        pytest.param(
+        ("User-agent: a\nUser-agent: b\nDisallow: /\nDisallow: /", []),
+        ("User-agent: a\nDisallow: /\n\nDisallow: /\nUser-agent: b\nDisallow: /", [(4, "stray-disallow")]),
+        ("User-agent: a\n\nDisallow: /\n", [(1, "no-disallow"), (3, "stray-disallow")]),
+        (
             "Disallow:\n\nDisallow: nest\n",
             [(1, "stray-disallow"), (3, "relative-path"), (3, "stray-disallow")],
-            id="strays",
         ),
     ],
 )
