@@ -33,8 +33,7 @@ class RobotsUnreachable(RobotsForbidden):
     robots.txt could not be downloaded, or the URL is invalid. `decision` is the `Decision`, with the status
     or the error. If the failure is temporary, robots.txt was tried again up to ``NOROBOTS_RETRY_CLOSED``
     times. `retry_after` is the number of seconds, a float, until robots.txt is downloaded again, so that a
-    later request may pass. It is None if the failure is not temporary, as after a 403, or if the URL has no
-    origin.
+    later request may pass. It is None after a final answer such as a 403, or if the URL has no origin.
     """
 
     def __init__(self, decision: Decision, retry_after: float | None = None) -> None:

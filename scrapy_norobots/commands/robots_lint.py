@@ -53,8 +53,7 @@ class RobotsLint(RobotsCommand):
 
     Reports lines that have no effect by the 1994 standard or do not follow it, and suggests what was probably
     meant. A URL is downloaded as in a crawl; the URL of a site means its /robots.txt. '-' reads standard
-    input. The exit status is 2 if a file could not be read or downloaded, else 1 if a file has an error, else
-    0.
+    input. The exit status is 2 if a file could not be read or downloaded, else 1 if one has an error, else 0.
     """
 
     arguments = "FILE|URL..."

@@ -1,7 +1,6 @@
 """``scrapy settings``: Scrapy's own command, which also knows the defaults of the plugin's settings.
 
-Add-ons register their defaults when a crawler process is made. In newer versions of Scrapy, this command
-makes none.
+Add-ons register their defaults when a crawler process is made. Newer versions of Scrapy make none here.
 """
 
 from __future__ import annotations

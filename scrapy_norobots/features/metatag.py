@@ -2,8 +2,7 @@
 
 The tags and headers (M1 to M4) are read before the callback of a page runs, and the callback finds them in
 ``response.meta["robots_meta"]``. A page's ``nofollow`` drops the requests that its callback yields, its
-``noindex`` drops the items. Most pages without META tags are not parsed. No page raises an exception here,
-whatever its bytes.
+``noindex`` drops the items. Most pages without META tags are not parsed. No page raises an exception here.
 """
 
 from __future__ import annotations

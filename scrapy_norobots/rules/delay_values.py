@@ -1,8 +1,7 @@
 """The `Crawl-delay` that a robots.txt asks of a robot.
 
 The 1994 standard has no such field, and for RFC 9309 it is a line of another kind, which ends no group
-(2.2.4). So `CrawlDelay` reads the lines in the groups of a robot. A parser of the user may ask for a larger
-delay.
+(2.2.4). So `CrawlDelay` reads the lines in the groups of a robot. A parser of the user may ask for more.
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ class Snapshot:
       stores do not keep `exception`.
     - `failures` is the number of failed downloads in a row, including this one. Further proxies that fail for
       the first time do not count.
-    - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep such a
-      snapshot.
+    - `local_failure` is true if this process or its proxy failed, and not the site; stores do not keep it.
     - `proxy` is the proxy of the page request, if the download failed because of it; stores do not keep it.
     """
 

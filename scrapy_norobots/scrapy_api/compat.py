@@ -1,8 +1,7 @@
 """The differences between Scrapy's versions, except those of internal names, and between event loops.
 
 Coroutines of Scrapy's components may await an `asyncio.Future` where asyncio runs (with its reactor, or
-without a reactor) and a Twisted `Deferred` with any other reactor. Callers of this module write one coroutine
-for both.
+without a reactor) and a Twisted `Deferred` with any other reactor. Callers write one coroutine for both.
 """
 
 from __future__ import annotations

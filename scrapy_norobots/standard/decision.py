@@ -63,8 +63,7 @@ class Decision:
       whole line.
     - `record`: the `Record` that applies to the robot; None if there is none, or no file was read.
     - `source`: the URL of the robots.txt; None if it is not known.
-    - `detail`: what happened, if neither rule nor record says it, such as the status of a failed
-      download; else empty.
+    - `detail`: what happened, if neither rule nor record says it, such as a status; else empty.
     - `parser`: the name of the class that decided, if it is not the strict parser; else empty.
     - `decided_for`: the name of the robot whose rules forbid the URL, if it is one of
       ``NOROBOTS_ALSO_ROBOTS``; else empty.

@@ -112,8 +112,8 @@ class RawGroup(NamedTuple):
     def values_after(self, record: Record | RawRecord | None, known: list[str]) -> list[str]:
         """Return the values of the ``Disallow`` lines.
 
-        Given the strict record of the robot, and the values in it, these are mostly the same, and are then
-        not read again.
+        Given the strict record of the robot and its values, these are mostly the same, and are then not read
+        again.
         """
         text = self.text
         end = record.length_in(text, len(known)) if isinstance(record, RawRecord) else 0

@@ -3,8 +3,7 @@
 A `PatternSet` has rules of one kind. It finds one that matches by bisection among the prefixes, as `RuleSet`
 does, then among the patterns. The rule that matches with the most octets decides, and of two equally long
 ones the one that allows. Most URLs match no ``Disallow`` line, or no ``Allow`` line; an `Index` compares all
-rules only if both kinds match. One pattern takes time proportional to the length of the target, however many
-``*`` it has.
+rules only if both kinds match. One pattern takes time proportional to the length of the target.
 """
 
 from __future__ import annotations
@@ -209,8 +208,7 @@ class Index:
     def deciding(self, origin: Origin | None, target: str) -> Pattern | None:
         """Return the rule that decides about a target: the one that matches with the most octets.
 
-        The target is compared as sent, and with its dot segments resolved; a rule that forbids one of them
-        decides.
+        The target is compared as sent, and with dot segments resolved. A rule that forbids either decides.
         """
         decided: Pattern | None = None
         for forms in _forms_of(target):

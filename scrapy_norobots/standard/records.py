@@ -68,8 +68,7 @@ class UserAgent(NamedTuple):
 class Record:
     """A record (R1): `user_agents`, the robots that it names, and `rules`, which apply to them.
 
-    A record without rules restricts nothing, and still is the record of the robots that it names (R3). It is
-    immutable.
+    A record without rules restricts nothing, and still is the record of the robots that it names (R3).
     """
 
     __slots__ = ("_first", "_names", "_rules")

@@ -7,8 +7,7 @@ in the downloader until the slot can send them.
 
 `Slots` says when a slot can send a request. Those that wait are registered in their slots, so that Scrapy's
 priority queue sees a busy slot and takes requests of other slots first. Without the internal names of Scrapy,
-or with a downloader that does not say when a request has moved, each request has the slot None, which can
-always send.
+or with a downloader that does not say when a request has moved, each slot is None, which can always send.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ class Audit:
     """Audits evidence files.
 
     `answers`, `verdicts` and `not_judged` count what has been read; `dry_run` counts the requests that a dry
-    run has sent although they were not allowed. `has_allowed` is false if a crawl did not store its decisions
-    to allow a request.
+    run has sent although they were not allowed. `has_allowed` is false if a crawl did not store what it
+    allowed.
     """
 
     def __init__(

@@ -281,7 +281,7 @@ class Judge:
             self.asked += 1
         if arrival.file is not None:
             known = [ask for ask in asks[:-1] if not (ask.is_unsure and ask.state.failures)]
-            before = known[-1].state if known else NOTHING_KNOWN
+            before = self._counted(known[-1]) if known else NOTHING_KNOWN
             asks[-1].state, asks[-1].since = self._after(before, arrival.file), arrival.time
             if asks[-1].state.failures and len(asks) > 1:
                 asks[-1].is_extended, asks[-1].is_unsure = asks[-2].is_extended, asks[-2].is_unsure
@@ -326,11 +326,15 @@ class Judge:
             return
         if last.since is None:
             self.faults.append(f"requested again before a response: {arrival.url}")
-        elif arrival.time < last.since + LEAST_SHARE * last.state.lifetime:
-            early = arrival.time - last.since
-            self.faults.append(
-                f"requested again after {early:.2f} s of {last.state.lifetime} s: {arrival.url}"
-            )
+        elif (early := arrival.time - last.since) < LEAST_SHARE * self._counted(last).lifetime:
+            lifetime = self._counted(last).lifetime
+            self.faults.append(f"requested again after {early:.2f} s of {lifetime} s: {arrival.url}")
+
+    def _counted(self, ask: Ask) -> State:
+        """Return what applies after an ask; failures of earlier crawls count as one."""
+        if not ask.state.failures or ask.since is None or ask.since > self._begin:
+            return ask.state
+        return ask.state._replace(failures=1, lifetime=self._settings["NOROBOTS_ERROR_TTL"])
 
     def _delay(self, origin: str) -> float:
         """Return the `Crawl-delay` of an origin by its latest file, in seconds.
