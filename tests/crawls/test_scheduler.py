@@ -58,9 +58,7 @@ def crawl_with_any_setup(settings: dict[str, Any]) -> Crawl:
             OTHER_DOWNLOADER,
             id="listed by hand with the scheduler",
         ),
-        pytest.param(
-            {**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, OTHER_DOWNLOADER, id="Scrapy's"
-        ),
+        ({**ADDON, "DOWNLOADER": "scrapy.core.downloader.Downloader"}, OTHER_DOWNLOADER),
         pytest.param(
             {
                 **ADDON,

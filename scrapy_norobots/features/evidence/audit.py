@@ -48,8 +48,7 @@ _FIND = (
     "WHERE origin = ? AND date = ? AND (answers.digest IS NULL OR body IS NOT NULL)"
 )
 
-# Returns what reads files as the parsers of a crawl do. Raises `LookupError` if a parser is unknown or cannot
-# be used.
+# Returns what reads files as the parsers of a crawl do. Raises `LookupError` if a parser cannot be used.
 Readings: TypeAlias = Callable[[Settings], Callable[[bytes], Rules]]
 
 
