@@ -78,7 +78,7 @@ class BrowsableStore(Store, Protocol):
     def items(self) -> AsyncIterator[tuple[Origin, tuple[Snapshot, ...]]]:
         """Yield each origin and its snapshots, oldest first; no snapshots if the entry cannot be read.
 
-        Entries that are saved or deleted meanwhile may be missing or come twice. Other keys are skipped.
+        Those that are saved or deleted meanwhile may be missing or come twice. Expired ones are left out.
         """
 
     async def delete(self, origin: Origin) -> bool:
