@@ -236,6 +236,7 @@ class Judge:
         if before is not None:
             self._asks = {origin: asks[-1:] for origin, asks in before._asks.items()}
             self._begin = before.end
+        self._resumed = self._begin  # the end of the run before
         self.end: float = log[-1].time if log else self._begin
         self._found: dict[str, Found] = {}
         self._arrived: dict[str, int] = defaultdict(int)
@@ -252,6 +253,7 @@ class Judge:
         for number, arrival in enumerate(log):
             if closed is not None and number == closed[0]:
                 self._doubt(closed[1])
+                self._resumed = log[number - 1].time
             if not arrival.is_cached:
                 self._pace(arrival)
             if not arrival.asker:
@@ -332,7 +334,7 @@ class Judge:
 
     def _counted(self, ask: Ask) -> State:
         """Return what applies after an ask; failures of earlier crawls count as one."""
-        if not ask.state.failures or ask.since is None or ask.since > self._begin:
+        if not ask.state.failures or ask.since is None or ask.since > self._resumed:
             return ask.state
         return ask.state._replace(failures=1, lifetime=self._settings["NOROBOTS_ERROR_TTL"])
 
