@@ -146,7 +146,7 @@ def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: int) -
         arguments = {"then": [f"{site.url}/{number}" for number in range(500)]}
         seen = crawl(f"{site.url}/", settings=settings, spider="scheduling.Watching", arguments=arguments)
     assert seen.notes["most parked"] <= most
-    assert len(seen.pages) >= 60
+    assert len(seen.pages) > 50
 
 
 def test_a_lazy_start_adds_no_more_requests_while_a_line_is_long(mode: str) -> None:
