@@ -131,10 +131,11 @@ class Events:
         # Requests to a site wait for some seconds; None: no longer. Whether they have just begun to wait.
         self.site_waits: Event[[Access, float | None, bool]] = Event()
 
-        # A load sends these in this order. A request for a robots.txt was answered: the outcome of the
-        # download if this is the last hop, and the copy that a 304 renews.
+        # A request for a robots.txt was answered: the outcome of the download if this is the last hop, and
+        # the copy that a 304 renews.
         self.answered: Event[[Origin, Response, Snapshot | None, Snapshot | None]] = Event()
-        # A download has ended, and was judged; or the store had newer snapshots than the memory.
+        # A download has ended, and was judged. The store had newer snapshots than the memory. An origin has
+        # been loaded, after these.
         self.downloaded: Event[[Snapshot]] = Event()
         self.recalled: Event[[Sequence[Snapshot]]] = Event()
         self.loaded: Event[[Load]] = Event()

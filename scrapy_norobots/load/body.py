@@ -6,7 +6,7 @@ run at once, and `NOROBOTS_MAXSIZE` limits each alone.
 `decode` returns the whole file, or raises `ValueError`. A server may compress a robots.txt although the
 request asks for no encoding. Scrapy decodes whatever was received, so half a file looks like a whole one.
 Here, each encoding must reach its own end, with a valid checksum if it has one, and nothing unknown may
-follow. An empty body is an empty file. Decoding takes at most twice `maxsize` bytes of memory.
+follow. An empty body is an empty file. Decoding takes up to three times `maxsize` bytes of memory.
 """
 
 from __future__ import annotations

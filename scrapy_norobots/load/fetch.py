@@ -203,8 +203,8 @@ class Fetcher:
         if self._missing_internals:
             return request, None
         sent = slot_of(compat.downloader(self._crawler), request, self._crawler.spider).transferring
-        own = (one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number)
-        return next(((one, one.meta.get(_TRY)) for one in own), None)
+        own = next((one for one in sent if one is request or one.meta.get(IN_FLIGHT) == number), None)
+        return own and (own, own.meta.get(_TRY))
 
     def _request(
         self, origin: Origin, url: str, page: Request, previous: Snapshot | None, more: dict[str, object]

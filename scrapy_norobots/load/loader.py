@@ -201,10 +201,9 @@ class RobotsLoader:
         # A time in the future is that of a wrong clock: what was saved since then is newer.
         if not snapshots or snapshots[-1].time == last or snapshots[-1].time < last <= time.time():
             return None
-        *earlier, newest = snapshots
-        if newest.failures and newest.time < self.events.started.timestamp():
+        if snapshots[-1].failures and snapshots[-1].time < self.events.started.timestamp():
             # This crawl has its own retries, and does not wait for those of earlier ones, which grow longer.
-            snapshots = (*earlier, replace(newest, failures=1))
+            snapshots = (*snapshots[:-1], replace(snapshots[-1], failures=1))
         access = await read_bodies(
             self._thread, snapshots, partial(self.judge.recall, snapshots, time.time())
         )

@@ -147,9 +147,3 @@ def rules_without_effect(body: bytes | str) -> tuple[list[int], list[int]]:
             if not is_named or pattern_of(value, allows=allows) is None:
                 idle.append(line)
     return rules, idle
-
-
-def find_groups(sections: Sections, token: str) -> RawGroup | None:
-    """Return all groups of a robot together; None if there are none."""
-    groups = groups_of(sections, token)
-    return RawGroup(sections, groups) if groups else None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from scrapy_norobots.standard.decision import RFC9309_PARSER, Decision, Reason, Verdict
 from scrapy_norobots.standard.findings import Finding, find_all
-from scrapy_norobots.standard.groups import Group, RawGroup, find_groups, groups_of
+from scrapy_norobots.standard.groups import Group, RawGroup, groups_of
 from scrapy_norobots.standard.lines import Sections, is_html, sections_of, to_text
 from scrapy_norobots.standard.names import Robot
 from scrapy_norobots.standard.patterns import Index, PatternSet, with_signs
@@ -70,7 +70,7 @@ _STRICT = _Reading(
 
 _RFC9309 = _Reading(
     RFC9309_PARSER,
-    lambda file, robot: find_groups(file.later, robot.token),
+    lambda file, robot: RawGroup(file.later, own) if (own := groups_of(file.later, robot.token)) else None,
     lambda file: (RawGroup(file.later, [group]) for group in groups_of(file.later, None)),
 )
 

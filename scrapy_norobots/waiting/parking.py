@@ -45,8 +45,7 @@ _REMEMBERED = 10_000
 _CLOSING_INTERVAL, _AT_ONCE = 1.0, 100
 
 # With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
-# next request; but no longer than so many seconds. It takes none while another waits for its slot, except
-# with an HTTP cache, which may have the next one.
+# next request; but no longer than so many seconds. It takes none while one alone waits for its slot, either.
 _ORDER_PATIENCE = 1.0
 
 
@@ -306,7 +305,7 @@ class Parking:
     def _may_pull(self) -> bool:
         if self._paused_until and self._paused_until > monotonic():
             return False
-        if self._keeps_order and self.lines and not self._has_cache:
+        if self._keeps_order and not self._has_cache and self._lines.has_one_alone():
             return False
         return len(self._parked) - self._sites.closed_count < self._most
 

@@ -162,6 +162,10 @@ class Lines:
         line = self.of_slots.get(slot)
         return line is not None and len(line.waiting) + len(line.held) >= _LONG
 
+    def has_one_alone(self) -> bool:
+        """Return whether a line has one request."""
+        return any(len(line.waiting) + len(line.held) == 1 for line in self.of_slots.values())
+
     def first(self) -> Parked | None:
         """Return the request that goes on next; None if all must wait for their slots."""
         while self._sendable:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
+from scrapy_norobots.scrapy_api.log import Named
 from scrapy_norobots.standard.decision import without_userinfo
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Source:
             is_start: self.is_scrapys and _gives_last_first(crawler.settings, is_start)
             for is_start in (True, False)
         }
+        self._lost = Named()
         # How many of the requests that it got from here it has, by priority. It may have others, too.
         self._priorities: dict[int, int] = defaultdict(int)
 
@@ -90,9 +92,10 @@ class Source:
             except Exception as exc:  # of any kind
                 is_kept, problem = False, exc
             # Scrapy's scheduler says that it accepts what is lost at the end, as it cannot be serialized.
-            if not is_kept or self._stats.get_value(_UNSERIALIZABLE) != unserializable:
-                text = without_userinfo(str(request))
-                logger.error("The scheduler does not take back %s, which is lost", text, exc_info=problem)
+            if is_kept is False or self._stats.get_value(_UNSERIALIZABLE) != unserializable:
+                text = "The scheduler does not take back %s, which is lost"
+                level = self._lost.level(request, logging.ERROR)
+                logger.log(level, text, without_userinfo(str(request)), exc_info=problem)
         for name, count in self._counts(_ENQUEUED).items():
             again = count - before.get(name, 0)
             self._stats.inc_value(name, -again)
