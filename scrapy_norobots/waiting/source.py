@@ -86,16 +86,16 @@ class Source:
         for request in requests:
             if not request.dont_filter:  # the duplicate filter knows it already
                 request.dont_filter = request.meta[FILTERED] = True
-            unserializable, problem = self._stats.get_value(_UNSERIALIZABLE), None
+            unserializable, error = self._stats.get_value(_UNSERIALIZABLE), None
             try:
                 is_kept = self.scheduler.enqueue_request(request)
             except Exception as exc:  # of any kind
-                is_kept, problem = False, exc
+                is_kept, error = False, exc
             # Scrapy's scheduler says that it accepts what is lost at the end, as it cannot be serialized.
             if is_kept is False or self._stats.get_value(_UNSERIALIZABLE) != unserializable:
-                text = "The scheduler does not take back %s, which is lost"
                 level = self._lost.level(request, logging.ERROR)
-                logger.log(level, text, without_userinfo(str(request)), exc_info=problem)
+                text = without_userinfo(str(request))
+                logger.log(level, "The scheduler does not take back %s, which is lost", text, exc_info=error)
         for name, count in self._counts(_ENQUEUED).items():
             again = count - before.get(name, 0)
             self._stats.inc_value(name, -again)
