@@ -138,14 +138,14 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
     assert len({drop.url for drop in second.drops}) == len(second.drops) == 500
 
 
-@pytest.mark.parametrize(("places", "most"), [(16, 130), (1, 2)])
-def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: int) -> None:
+@pytest.mark.parametrize(("places", "most"), [(16, range(90, 130)), (1, range(3))])
+def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: range) -> None:
     """With one place, Scrapy takes no request while another one waits."""
     settings = {**ADDON, "CONCURRENT_REQUESTS": places, "DOWNLOAD_DELAY": 0.01, "CLOSESPIDER_PAGECOUNT": 60}
     with Site(RULES) as site:
         arguments = {"then": [f"{site.url}/{number}" for number in range(500)]}
         seen = crawl(f"{site.url}/", settings=settings, spider="scheduling.Watching", arguments=arguments)
-    assert seen.notes["most parked"] <= most
+    assert seen.notes["most parked"] in most
     assert len(seen.pages) > 50
 
 

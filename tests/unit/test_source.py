@@ -115,7 +115,8 @@ def test_a_request_that_a_scheduler_only_seems_to_take_back_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusing = MagicMock(spec=["enqueue_request", "next_request"], **{"enqueue_request.return_value": False})
-    Source(Opened().crawler, refusing).give_back(requests(1))
+    Source(Opened().crawler, refusing).give_back(requests(25))
+    assert len(caplog.records) == 20  # the others have the level DEBUG
     with Opened(JOBDIR=str(tmp_path)) as opened:
         opened.source.give_back([Request("http://town.example/session", meta={"session": Lock()})])
     for name in ("page/0", "session"):

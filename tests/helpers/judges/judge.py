@@ -253,7 +253,7 @@ class Judge:
         for number, arrival in enumerate(log):
             if closed is not None and number == closed[0]:
                 self._doubt(closed[1])
-                self._resumed = log[number - 1].time
+                self._resumed = log[number - 1].time if number else self._begin
             if not arrival.is_cached:
                 self._pace(arrival)
             if not arrival.asker:
@@ -408,7 +408,7 @@ class Judge:
         # The file arrived before a page was checked by it, and N pages cannot all have been checked before.
         ask.pages.append(arrival.time)
         if len(ask.pages) >= self._world.at_once and name in self._found:
-            expired = ask.pages[self._world.at_once - 1] + ask.state.lifetime
+            expired = ask.pages[self._world.at_once - 1] + self._counted(ask).lifetime
             if not ask.is_extended and self._found[name].time_of(arrival.url) >= expired:
                 self.faults.append(f"requested by file {len(asks)}, which had expired: {arrival.url}")
 
