@@ -20,7 +20,7 @@ from twisted.python import log
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# The log names at most this many sites without fresh rules, files with ineffective lines, and requests that are
+# The log names at most this many sites without fresh rules, files with ineffective lines, and requests
 # dropped or lost. A broad crawl meets thousands of dead hosts, every fourth large site has such lines, and a
 # crawl may have a million start requests.
 LOGGED_MAX = 20
