@@ -40,6 +40,7 @@ START = datetime(2024, 6, 30, 12, 0, tzinfo=timezone.utc)
         ("evidence/%(name)s", "evidence/town"),
         ("%(name)s/%(time)s", "town/2024-06-30T12-00-00+00-00"),
         ("%(part)03d of 100%%", "007 of 100%"),
+        ("%%(part)", "%(part)"),
         ("%(url)s", "http:--town.example-"),
         ("~/%(name)s", str(Path.home() / "town")),
     ],
