@@ -101,9 +101,8 @@ class Fetcher:
         """Download the robots.txt of an origin, or `url`, on behalf of the request `page`.
 
         A download that fails is a snapshot, too. Raises what a feature raises. `previous`, a snapshot of an
-        earlier response, makes the request conditional. If the crawl starts to
-        close, the download is cancelled after a few seconds. From then on, a request is only sent for a page
-        that is under way.
+        earlier response, makes the request conditional. If the crawl starts to close, the download is
+        cancelled after a few seconds. From then on, a request is only sent for a page that is under way.
         """
         with self._bodies.counted() as meta:
             snapshot = await self._follow(origin, url or origin.robots_url, page, previous, meta)

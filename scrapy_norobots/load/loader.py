@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
-# While another process downloads a file: the first and the longest seconds between two looks into the store.
+# While another process downloads a file: the first and the longest pause between two looks, in seconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 # How long the end of a crawl waits for loads in flight, in seconds: two calls of a store that is slow.

@@ -1,8 +1,7 @@
 """Records: groups of lines that name robots and disallow paths (clauses R1 to R6, A3, A4).
 
 A file is read in one pass that yields raw records. `find_record` stops at the record of a robot, and only the
-rules of that record are extracted. `Record` and `Rule` are the same facts for users
-of the package.
+rules of that record are extracted. `Record` and `Rule` are the same facts for users of the package.
 """
 
 from __future__ import annotations

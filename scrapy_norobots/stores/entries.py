@@ -2,7 +2,7 @@
 
 An entry has the name of its format, then compressed, with a checksum: a line of JSON, and the bodies.
 `decode` refuses everything that `encode` would not have written in exactly this form, so that half an entry
-cannot look like a shorter robots.txt. Both take up to four times the memory of the bodies.
+cannot look like a shorter robots.txt. Both functions take up to four times the memory of the bodies.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ _SAVE_SCRIPT = "redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])" + _UNLOCK_SC
 
 # Takes the next turn of KEYS[1], by the clock of Redis, in milliseconds. ARGV: the owner, the delay, by how
 # much the owner may be late, the least wait, and the limit. Returns the wait, or -1 if no turn was taken. The
-# value is the earliest next turn of the owner, that of others, which counts from when it may be late, and the
-# owner.
+# value is the earliest next turn of the owner, that of others, which counts from when the owner may be late,
+# and the owner.
 _TAKE_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

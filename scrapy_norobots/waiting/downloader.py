@@ -79,13 +79,10 @@ class RobotsDownloader(Downloader):
             return send()
         # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
-        gate = parking.hold(request)
+        if (gate := parking.hold(request)) is None:
+            return send()
         # A request that has been given back is returned to the engine.
-        return (
-            send()
-            if gate is None
-            else compat.after(gate, lambda: send() if parking.reach(request) else request)
-        )
+        return compat.after(gate, lambda: send() if parking.reach(request) else request)
 
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""

@@ -2,9 +2,9 @@
 
 It takes requests from the scheduler that it wraps. One goes to the engine if its robots.txt is in memory, its
 site is not temporarily closed, or is given up, and its download slot can send it (see `slot_lines` for slots
-with a delay). Any other is *parked* until that is so. The
-engine pulls, so a full, paused or closing engine gets nothing. When the crawl closes, all parked requests go
-back to the wrapped scheduler, which keeps them if it is persistent.
+with a delay). Any other is *parked* until that is so. The engine pulls, so a full, paused or closing engine
+gets nothing. When the crawl closes, all parked requests go back to the wrapped scheduler, which keeps them if
+it is persistent.
 
 `NoRobotsMiddleware` decides about every request all the same.
 """
@@ -145,7 +145,7 @@ class RobotsScheduler(BaseScheduler):
         return self.parking.add(request)
 
     def next_request(self) -> Request | None:
-        """Return a request that need not wait for its robots.txt any longer; None if there is none."""
+        """Return the next request that may go to the engine; None if all must wait."""
         if self.parking is None:
             return self._source.take()
         request = self.parking.next()

@@ -89,7 +89,7 @@ class Source:
             unserializable, error = self._stats.get_value(_UNSERIALIZABLE), None
             try:
                 is_kept = self.scheduler.enqueue_request(request)
-            except Exception as exc:  # of any kind
+            except Exception as exc:  # a scheduler of the user may raise anything
                 is_kept, error = False, exc
             # Scrapy's scheduler says that it accepts what is lost at the end, as it cannot be serialized.
             if is_kept is False or self._stats.get_value(_UNSERIALIZABLE) != unserializable:
