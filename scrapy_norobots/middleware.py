@@ -102,10 +102,10 @@ class NoRobotsMiddleware:
 
         Waits until the robots.txt of the request's origin is loaded, and read for its robot; if that has been
         done, nothing is awaited. Returns the request if it must wait in the scheduler, because its origin is
-        temporarily closed; a subclass must return it too. Raises `RobotsForbidden` if robots.txt forbids the request,
-        `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and `ValueError` if
-        ``norobots_url`` in the request's meta is not an http or https URL. `spider` is not used: older Scrapy
-        versions pass it.
+        temporarily closed; a subclass must return it too. Raises `RobotsForbidden` if robots.txt forbids the
+        request, `RobotsUnreachable` if robots.txt could not be downloaded and the policy denies, and
+        `ValueError` if ``norobots_url`` in the request's meta is not an http or https URL. `spider` is not
+        used: older Scrapy versions pass it.
         """
         expired = None if self._room is None else self._room.access_of(request)
         self.events.received.send(request)
