@@ -24,7 +24,7 @@ from tests.helpers.running.crawling import (
     crawl,
     run_crawl,
 )
-from tests.helpers.sites import Answer, Site
+from tests.helpers.sites import Answer, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
@@ -142,8 +142,9 @@ def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path
 def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: range) -> None:
     """With one place, Scrapy takes no request while another one waits."""
     settings = {**ADDON, "CONCURRENT_REQUESTS": places, "DOWNLOAD_DELAY": 0.01, "CLOSESPIDER_PAGECOUNT": 60}
-    with Site(RULES) as site:
-        arguments = {"then": [f"{site.url}/{number}" for number in range(500)]}
+    pages = {f"/{number}": page(*(f"/{number}/{other}" for other in range(9))) for number in range(500)}
+    with Site(RULES, pages) as site:
+        arguments = {"then": [site.url + target for target in pages], "follow": True}
         seen = crawl(f"{site.url}/", settings=settings, spider="scheduling.Watching", arguments=arguments)
     assert seen.notes["most parked"] in most
     assert len(seen.pages) > 50
