@@ -328,6 +328,7 @@ def test_the_longest_path_applies(target: str, lines: list[int]) -> None:
 
 def test_of_equally_long_paths_the_most_restrictive_decides() -> None:
     body = b"User-agent: *\nContent-Usage: /a train-ai=y\nContent-Usage: /a train-ai=n\n"
+    body += b"Content-Usage: /a train-ai = n\nContent-Usage: /a* train-ai = y\n"  # malformed, so ignored
     decision = UsageStatements(body, ["ai-train"]).decide("http://town.example/a", "FooBot")
     assert decision.rule == (3, "Content-Usage: /a train-ai=n")
 

@@ -346,7 +346,7 @@ def _of_set(found: Sequence[Found], target: str) -> Iterator[Statement]:
     longest = -1
     by_path: list[Statement] = []
     for each in found:
-        if each.statement.kind != CONTENT_USAGE or each.statement.problem == UNREAD:
+        if each.statement.kind != CONTENT_USAGE or each.statement.value is None:
             yield each.statement
         elif len(each.path) >= longest and matches(each.path, target):
             by_path = [each.statement] if len(each.path) > longest else [*by_path, each.statement]
