@@ -21,7 +21,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.load.body import ENCODING_HEADER, IN_FLIGHT, BodiesInFlight, NoRoomError, decode
-from scrapy_norobots.rules.snapshot import Snapshot, stated_wait
+from scrapy_norobots.rules.snapshot import ClosingError, Snapshot, stated_wait
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.connections import ConnectionEnds, HostNames
 from scrapy_norobots.scrapy_api.internals import has_slot_of_host, missing_internals, slot_of
@@ -70,13 +70,6 @@ _CUT_OFF, _STOPPED = "dataloss", "download_stopped"
 
 # How many seconds a running download may take after the crawl starts to close, after Ctrl-C for example.
 _CLOSING_LIMIT = 3
-
-
-class ClosingError(IgnoreRequest):
-    """The crawl is closing, so a download was stopped. Says nothing about the site."""
-
-    def __init__(self) -> None:
-        super().__init__("the crawl is closing")
 
 
 class Fetcher:

@@ -23,10 +23,10 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_norobots.events import Events, Load
-from scrapy_norobots.load.fetch import ClosingError, Fetcher
+from scrapy_norobots.load.fetch import Fetcher
 from scrapy_norobots.rules.access import Access, Judge, OriginCache
 from scrapy_norobots.rules.parser import as_parser, reader_of
-from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF
+from scrapy_norobots.rules.snapshot import LONGEST_BACK_OFF, ClosingError
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import error
 from scrapy_norobots.standard.robotstxt import SMALL_BODY

@@ -15,7 +15,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy_norobots.rules.snapshot import Freshness, Snapshot
+from scrapy_norobots.rules.snapshot import ClosingError, Freshness, Snapshot
 from scrapy_norobots.standard import Decision, Origin, Reason, Verdict
 from scrapy_norobots.standard.decision import printable
 from scrapy_norobots.standard.names import to_name
@@ -273,7 +273,7 @@ class Judge:
             )
         lifetime_of = self.freshness.until_next_try if temporary else self.freshness.lifetime
         return Access(
-            kind="open" if action == ALLOW else "closed",
+            kind="open" if action == ALLOW and not isinstance(snapshot.exception, ClosingError) else "closed",
             snapshot=replace(snapshot, body=b""),
             outcome=key,
             lifetime=lifetime_of(snapshot),
@@ -339,14 +339,14 @@ def spellings_of(target: str) -> tuple[str, ...]:
     of the path. httpx's handler resolves dot segments. aiohttp's handler does so too, and decodes more
     escapes than the normal form of RFC 3986; its spelling is included wherever aiohttp is installed.
     """
-    if "%" not in target and ";" not in target and "/." not in target:
+    if "%" not in target and ";" not in target and "/." not in target and target[-1] != "?":
         return (target,)
     path, mark, query = target.partition("?")
     folder, slash, last = path.rpartition("/")
     spellings = (
         target,
-        path.removesuffix(";") + mark + query,
-        folder + slash + last.partition(";")[0] + mark + query,
+        path.removesuffix(";") + (query and mark + query),
+        folder + slash + last.partition(";")[0] + (query and mark + query),
         _without_dot_segments(target),
     )
     url_type = _aiohttp_url()

@@ -14,6 +14,8 @@ from email.utils import parsedate_to_datetime
 from urllib.request import parse_http_list
 from zlib import crc32
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_norobots.standard import Origin
 
 # The headers that make a later download conditional, and the headers of that download that repeat them.
@@ -24,6 +26,13 @@ LONGEST_BACK_OFF = 3600.0
 
 # By how much the lifetimes of origins differ at most, as a fraction.
 _SPREAD = 0.05
+
+
+class ClosingError(IgnoreRequest):
+    """The crawl is closing, so a download was stopped. Says nothing about the site."""
+
+    def __init__(self) -> None:
+        super().__init__("the crawl is closing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_norobots.rules.access import PRESETS, Access, Judge, OriginCache, StatusPolicy, spellings_of
-from scrapy_norobots.rules.snapshot import Freshness, Snapshot
+from scrapy_norobots.rules.snapshot import ClosingError, Freshness, Snapshot
 from scrapy_norobots.standard import Origin, Reason, RobotsTxt
 
 ORIGIN = Origin("http", "town.example", 80)
@@ -79,6 +79,10 @@ def test_size_includes_all_long_texts() -> None:
 def test_a_status_of_an_unknown_class_is_a_server_error() -> None:
     assert StatusPolicy.of({"5xx": "allow"}).look_up(999) == ("5xx", "allow")
     assert StatusPolicy.of({"999": "deny", "5xx": "allow"}).look_up(999) == ("999", "deny")
+
+
+def test_no_policy_allows_what_was_not_downloaded_because_the_crawl_closes() -> None:
+    assert judge(replace(FOUND, status=None, exception=ClosingError()), policy="allow").kind == "closed"
 
 
 def test_a_mapping_may_name_the_preset_it_changes() -> None:
@@ -257,6 +261,7 @@ def test_a_304_to_a_request_without_a_condition_is_a_failure(known: Snapshot) ->
         ("/a;b/c;d=1;e?f", {"/a;b/c;d=1;e?f", "/a;b/c?f"}),
         ("/;a", {"/;a", "/"}),
         ("/a?b;", {"/a?b;"}),
+        ("/a?", {"/a?", "/a"}),
         ("/wow%21", {"/wow%21"}),
         ("/x/../a", {"/x/../a", "/a"}),
         ("/x/./%62/..?/..", {"/x/./%62/..?/..", "/x?/.."}),
