@@ -220,13 +220,13 @@ class Judge:
                 failure=None,
                 proxies=frozenset(),
             )
-        is_too_old = abs(snapshot.time - known.time) > self.freshness.stale_ttl
-        if is_too_old or not access.temporary:
+        left = self.freshness.stale_ttl - abs(snapshot.time - known.time)
+        if left < 0 or not access.temporary:
             return access
         return replace(
             previous,
             temporary=True,
-            lifetime=access.lifetime,
+            lifetime=min(access.lifetime, left),
             failure=access.snapshot,
             proxies=access.proxies,
             note=access.detail,

@@ -78,7 +78,7 @@ class Parking:
         self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._repeats: dict[object, list[Parked]] = {}
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, self._wake, places=places)
+        self._lines = Lines(slots, self._wake, self._has_moved, places=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
@@ -146,8 +146,10 @@ class Parking:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
         if self._stop_watching is not None:
             self._stop_watching()
-        found = chain(self._sites.clear(), self._lines.clear(), *self._repeats.values())
-        waiting = sorted(found, key=lambda parked: parked.number)
+        waiting = sorted(
+            chain(self._sites.clear(), self._lines.clear(), *self._repeats.values()),
+            key=lambda parked: parked.number,
+        )
         for parked in waiting:
             self._leave(parked)
         return waiting

@@ -203,17 +203,18 @@ class Sites:
         for parked in waiting if is_short_lived else waiting[:1]:
             parked.access = access
         is_given_up = access is None or access.kind == "closed"
-        while waiting:
+        while True:
             some = waiting[:_AT_ONCE]
             del waiting[:_AT_ONCE]
             for parked in some:
                 if parked.state is State.CLOSED:
                     self._open(parked, is_given_up=is_given_up)
             self._release(some)
-            if waiting:
-                await compat.sleep(0)
-                if compat.is_closing(self._crawler):
-                    return  # the others go back to the scheduler
+            if not waiting:
+                break
+            await compat.sleep(0)
+            if compat.is_closing(self._crawler):
+                return  # the others go back to the scheduler
         self._leaving.remove(waiting)
 
     def _count(self, site: _Site, access: Access) -> bool:
@@ -240,8 +241,7 @@ class Sites:
             site.waiting, others = site.waiting[:room], site.waiting[room:]
             for parked in site.waiting:
                 self._close(parked)
-            if others:
-                await self._let_go(others, access)
+            await self._let_go(others, access)  # also none, for requests of other sites are taken again
         if site.waiting:
             self._tell(site.waiting, self._events.site_waits.send, access, seconds, is_first)
 

@@ -83,7 +83,7 @@ class Slots:
     @staticmethod
     def has_delay(slot: Any | None) -> bool:
         """Return whether requests of a slot are sent at intervals."""
-        return slot is not None and least_delay(slot) > 0
+        return slot is not None and bool(slot.delay or least_delay(slot))
 
     def under_way(self, slot: Any) -> int:
         """Return how many requests a slot has, or are on their way to it."""
@@ -97,10 +97,9 @@ class Slots:
         """
         if slot is None:
             return 0.0
-        delay, under_way = least_delay(slot), self.under_way(slot)
-        if is_usual:
-            delay = max(delay, float(slot.delay))
-        if not delay:
+        delay: float = max(least_delay(slot), slot.delay if is_usual else 0)
+        under_way = self.under_way(slot)
+        if not self.has_delay(slot):
             return 0.0 if under_way < slot.concurrency else None
         sent = len(slot.transferring)
         if slot.queue or under_way > sent or sent >= slot.concurrency:
@@ -125,12 +124,15 @@ class _Line:
 class Lines:
     """The lines of one crawl. There are `places` for requests (0: any number), and no line holds more.
 
-    `wake` is called when a request may go on because time has passed.
+    `wake` is called when time has passed and a request may go on; `late` with the slot of one that is late.
     """
 
-    def __init__(self, slots: Slots, wake: Callable[[], None], *, places: int) -> None:
+    def __init__(
+        self, slots: Slots, wake: Callable[[], None], late: Callable[[Any], None], *, places: int
+    ) -> None:
         self._slots = slots
         self._wake = wake
+        self._late = late
         self._places = places if places > 0 else math.inf
         self.of_slots: dict[Any, _Line] = {}
         self._turn = 0
@@ -215,8 +217,7 @@ class Lines:
 
     def has_left(self, request: Request, slot: Any | None) -> None:
         """Look again at the slot of a request that has left the downloader."""
-        if request in self._coming:
-            self.no_longer_comes(request)
+        self.no_longer_comes(request)
         if self.of_slots:
             self._look_again(slot)
 
@@ -241,7 +242,8 @@ class Lines:
 
     def _forget_late(self) -> None:
         """No longer count requests that are late."""
-        for request in self._seen:
+        for request in filter(self._coming.__contains__, self._seen):
+            self._late(self._coming[request])
             self.no_longer_comes(request)
         self._seen = list(self._coming)
         self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -49,8 +50,9 @@ def test_downloads_of_robots_txt_do_not_wait_for_a_connection(mode: str) -> None
 class InHand:
     """Answers pages after a while, and remembers how many were in hand at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.02) -> None:
         self.most = 0
+        self._seconds = seconds
         self._now = 0
         self._lock = threading.Lock()
 
@@ -66,7 +68,7 @@ class InHand:
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
-        time.sleep(0.02)
+        time.sleep(self._seconds)
         with self._lock:
             self._now -= 1
 
@@ -90,6 +92,19 @@ def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> 
     assert len(seen.pages) == 6 * 8
     assert len(seen.drops) == 6
     assert hand.most <= limit
+
+
+def test_pages_with_and_without_a_delay_stay_within_the_limit(mode: str) -> None:
+    hand = InHand(0.15)
+    targets = [f"/{number}" for number in range(72)]
+    with Site(RULES, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
+        *slow, fast = hosts_of(site, 3)
+        slots = {urlsplit(url).hostname: {"delay": 0.3} for url in slow}
+        settings = {**ADDON, **QUEUE, "DOWNLOAD_SLOTS": slots, "DOWNLOAD_DELAY_JITTER": 0}
+        urls = [url + target for url, target in zip(12 * (*slow, *4 * [fast]), targets, strict=True)]
+        seen = crawl(*urls, settings={**settings, "CONCURRENT_REQUESTS": 4})
+    assert len(seen.pages) == len(urls)
+    assert hand.most == 4
 
 
 def test_requests_that_wait_twice_stay_within_the_limit(mode: str) -> None:

@@ -78,9 +78,11 @@ def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode:
     assert len(seen.pages) == 4
 
 
-@pytest.mark.parametrize("delay", [0, 0.1], ids=["no delay", "a delay"])
-def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay: float, mode: str) -> None:
-    """Also if the engine asks for a request only when it is woken."""
+@pytest.mark.parametrize(("delay", "sites"), [(0, 1), (0.1, 1), (0.1, 2)])
+def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
+    delay: float, sites: int, mode: str
+) -> None:
+    """Also if the engine asks for a request only when it is woken, and if it has asked for two robots.txt."""
     settings = {
         **ADDON,
         **IN_ORDER,
@@ -88,9 +90,12 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(delay:
         "DOWNLOAD_DELAY": delay,
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.WaitsForToken": 543},
     }
-    with Site(RULES) as site:
-        urls = [f"{site.url}/page", f"{site.url}/token"]
-        seen = crawl(*urls, settings=settings, spider="scheduling.WithoutHeartbeat")
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [
+            f"{url}/{page}" for url, page in zip(2 * hosts_of(site, sites), ("page", "token"), strict=False)
+        ]
+        requests = [{"url": url, "meta": {"download_slot": "proxy"}} for url in urls]
+        seen = crawl(*requests, settings=settings, spider="scheduling.WithoutHeartbeat")
     assert sorted(seen.pages) == urls
 
 

@@ -47,6 +47,10 @@ def slot_with(concurrency: int, delay: float = 0.0) -> Any:
     return slot
 
 
+def test_a_slot_whose_jitter_may_reduce_the_delay_to_0_has_a_delay() -> None:
+    assert Slots.has_delay(Slot(1, 1.0, 1.0))
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 async def test_without_a_delay_a_slot_loads_as_many_files_as_its_concurrency(concurrency: int) -> None:
     crawl, slot = Crawl(), slot_with(concurrency)
