@@ -135,7 +135,7 @@ class RobotsStore(RobotsCommand):
     async def _export(self, folder: str) -> None:
         path = Path(folder)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True)
             with (path / INDEX).open("x", encoding="ascii", newline="\n") as index:
                 async for origin, snapshots in self._store.items():
                     access, file = self._recall(snapshots), None

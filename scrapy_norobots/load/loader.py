@@ -142,8 +142,9 @@ class RobotsLoader:
             result: Access | Failure = await self._load(origin, request, robot)
         except BaseException as exc:  # a bug, or the end of the event loop: every waiter must be called
             # A waiter would take asyncio's `CancelledError` for its own.
-            told = exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
-            result = Failure(told)  # type: ignore[no-untyped-call]
+            result = Failure(  # type: ignore[no-untyped-call]
+                exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
+            )
         for waiter in self._loads.pop(origin).waiters:
             if not waiter.called:  # resuming one may cancel another
                 waiter.callback(result)
@@ -221,6 +222,10 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
+        if self._store is not None and access.temporary and access.rules is None:
+            kept = await self._store.load(origin)
+            if kept and not kept[0].failures:  # the store had failed before the download
+                access = self.judge.judge(snapshot, await self.recall(kept))
         judged = access.snapshots[-1]
         self.events.downloaded.send(judged)
         if self._store is not None and judged.local_failure:

@@ -91,25 +91,20 @@ class RobotsScheduler(BaseScheduler):
         return others + len(self.parking or ())
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Open the wrapped scheduler."""
+        """Open the wrapped scheduler. With the middleware, let requests wait here."""
         middleware = compat.downloader_middleware(self._crawler, NoRobotsMiddleware)
         if middleware is not None:
-            self._open_parking(middleware)
+            self._events = middleware.events
+            downloader = compat.downloader(self._crawler)
+            ours = downloader if isinstance(downloader, RobotsDownloader) else None
+            slots = Slots(self._crawler, ours.has_place if ours else None)
+            self._warn(ours, slots.missing)
+            most_loads = ours.free_max if ours else middleware.config.concurrent_fetches
+            self.parking = Parking(self._crawler, middleware, self._source, slots, most_loads=most_loads)
+            middleware.wait_in(self.parking)
+            if ours is not None:
+                ours.parking = self.parking
         return self._call("open", spider)
-
-    def _open_parking(self, middleware: NoRobotsMiddleware) -> None:
-        """Let requests wait here, and tell who needs to know."""
-        downloader = compat.downloader(self._crawler)
-        ours = downloader if isinstance(downloader, RobotsDownloader) else None
-        slots = Slots(self._crawler, ours.has_place if ours else None)
-        self._warn(ours, slots.missing)
-        self._events = middleware.events
-        most_loads = ours.free_max if ours else middleware.config.concurrent_fetches
-        parking = Parking(self._crawler, middleware, self._source, slots, most_loads=most_loads)
-        self.parking = parking
-        middleware.wait_in(parking)
-        if ours is not None:
-            ours.parking = parking
 
     def _warn(self, downloader: RobotsDownloader | None, missing: list[str]) -> None:
         extra = {"spider": self._crawler.spider}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from scrapy_norobots.events import Waits
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.states import Parked, State
 
@@ -208,7 +209,10 @@ class Sites:
             del waiting[:_AT_ONCE]
             for parked in some:
                 if parked.state is State.CLOSED:
-                    self._open(parked, is_given_up=is_given_up)
+                    self.closed_count -= 1
+                    parked.is_given_up = is_given_up  # unless it is exempt, the middleware drops it
+                    if not is_given_up:
+                        self._tell([parked], self._events.wait.send, parked.request, "came_back")
             self._release(some)
             if not waiting:
                 break
@@ -249,13 +253,6 @@ class Sites:
         self.closed_count += 1
         parked.move(State.CLOSED)
         self._tell([parked], self._events.wait.send, parked.request, "waited")
-
-    def _open(self, parked: Parked, *, is_given_up: bool) -> None:
-        self.closed_count -= 1
-        if is_given_up:
-            parked.is_given_up = True  # unless it is exempt, the middleware drops it
-        else:
-            self._tell([parked], self._events.wait.send, parked.request, "came_back")
 
     def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""
@@ -316,7 +313,7 @@ class LoadLimits:
         loads = self.by_slot.setdefault(slot, _SlotLoads())
         admitted: Deferred[None] = Deferred()
         loads.waiting.append(admitted)
-        self._admit(slot)
+        self.admit(slot)
         await compat.fired(admitted)
         ended = ExitStack()
         try:
@@ -327,7 +324,7 @@ class LoadLimits:
         finally:
             loads.running -= 1
             loads.is_of_page = True
-            ended.callback(self._admit, slot)
+            ended.callback(self.admit, slot)
             # Later, when its pages may be in line. The next load may end at once, and the next one.
             compat.call_later(0, ended.close)
 
@@ -337,9 +334,10 @@ class LoadLimits:
         A page has reached the slot, has been answered without it, or has to wait for a file again.
         """
         self.by_slot[slot].is_of_page = False
-        self._admit(slot)
+        self.admit(slot)
 
-    def _admit(self, slot: Any | None) -> None:
+    def admit(self, slot: Any | None) -> None:
+        """Let loads of a slot begin that may, also if a robots.txt has just been sent there."""
         loads = self.by_slot.get(slot)
         if loads is None:
             return
@@ -350,6 +348,8 @@ class LoadLimits:
             del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
-        if self._slots.has_delay(slot):
-            return not loads.running and not (loads.is_of_page and self._has_page(slot))
+        if slot is not None and self._slots.has_delay(slot):
+            # A robots.txt that has been sent may take long.
+            are_sent = loads.running <= sum(ROBOTS_DOWNLOAD in one.meta for one in slot.transferring)
+            return are_sent and not (loads.is_of_page and self._has_page(slot))
         return slot is None or bool(loads.running < slot.concurrency)

@@ -162,12 +162,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (2, "robots.txt: Permission denied\n")
 
 
-def test_an_unknown_setting_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    done = run(tmp_path, "robots-lint", "-s", "NOROBOTS_MAXSIZ=1", "robots.txt")
-    assert done.stderr == "Unknown setting NOROBOTS_MAXSIZ is ignored; did you mean NOROBOTS_MAXSIZE?\n"
-
-
 # What is wrong with the standard files, and what the command then writes.
 STREAMS = {
     "robots-lint robots.txt >&-": "standard output is closed",

@@ -171,11 +171,12 @@ def test_processes_share_the_back_off_of_a_failing_host(store: dict[str, Any]) -
 
 def test_a_copy_of_the_last_crawl_stays_in_use_while_a_host_fails(store: dict[str, Any]) -> None:
     answers = [Answer(RULES, headers={"ETag": '"1"'}), Answer(status=503), Answer(status=304)]
-    settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0, "NOROBOTS_ERROR_TTL": 0}
+    settings = {**store, "RETRY_ENABLED": False, "NOROBOTS_TTL": 0}
     with Site(lambda hit: answers.pop(0)) as site:
-        seen = [crawl(f"{site.url}/", f"{site.url}/back/", settings=settings) for _ in range(3)]
-    assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 3
-    assert seen[1].stats["norobots/stale"] == 1
+        urls = f"{site.url}/", f"{site.url}/back/"
+        seen = [crawl(*urls, settings={**settings, "NOROBOTS_ERROR_TTL": ttl}) for ttl in (0, 60, 60, 0)]
+    assert [[drop.type for drop in one.drops] for one in seen] == [["RobotsForbidden"]] * 4
+    assert [one.stats.get("norobots/stale", 0) for one in seen] == [0, 1, 0, 0]
     assert seen[1].log_lines("WARNING", "still follow the cached rules", "answered 503")
     assert [hit.headers.get("if-none-match") for hit in site.robots_hits()] == [None, '"1"', '"1"']
 

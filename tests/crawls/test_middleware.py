@@ -22,24 +22,6 @@ Disallow: /draft
 """
 
 
-def linked_site(count: int) -> Site:
-    """A site of `count` allowed pages in a ring, each with a link to a forbidden page."""
-    answers = {
-        f"/{i}": page(f"/{(i + 1) % count}", f"/{(i * 7) % count}", f"/back/{i}") for i in range(count)
-    }
-    return Site(ROBOTS, answers)
-
-
-def test_100_pages_need_one_download() -> None:
-    with linked_site(100) as site:
-        seen = crawl(f"{site.url}/0", arguments={"follow": True})
-    assert len(seen.pages) == 100
-    assert site.pages() == sorted(f"/{i}" for i in range(100))
-    assert len(site.robots_hits()) == 1
-    assert len(seen.drops) == seen.stats["robotstxt/forbidden"] == 100
-    assert {drop.line for drop in seen.drops} == {3}
-
-
 def test_50_requests_at_once_share_one_download(mode: str) -> None:
     robots = Answer(ROBOTS, before=lambda: threading.Event().wait(0.5))  # so that all requests wait
     with Site(robots) as site:
@@ -113,14 +95,6 @@ def test_urls_of_other_schemes_pass(tmp_path: Path) -> None:
     assert not [
         drop for drop in seen.drops if drop.type.startswith("Robots") and drop.type.startswith("Robots")
     ]
-
-
-def test_each_port_is_an_origin() -> None:
-    with Site(ROBOTS) as one, Site("User-agent: *\nDisallow: /else\n") as other:
-        crawl(*(f"{site.url}{path}" for site in (one, other) for path in ("/back/", "/else")))
-    assert one.pages() == ["/else"]
-    assert other.pages() == ["/back/"]
-    assert len(one.robots_hits()) == len(other.robots_hits()) == 1
 
 
 def test_http_and_https_are_different_origins(tls: tuple[Path, Path], mode: str) -> None:
@@ -321,10 +295,13 @@ def test_cancelling_a_waiter_does_not_affect_others(mode: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")
-def test_robots_parsed_is_sent_with_a_robot_parser() -> None:
+@pytest.mark.parametrize("parser", ["StrictRobotParser", "Rfc9309RobotParser"])
+def test_robots_parsed_is_sent_with_a_robot_parser(parser: str) -> None:
+    settings = {**ADDON, "ROBOTSTXT_PARSER": f"scrapy_norobots.{parser}"}
     with Site(ROBOTS) as site, Site() as without:
-        seen = crawl(f"{site.url}/", f"{site.url}/back/", f"{without.url}/", spider="noting.Listening")
-    assert seen.notes == {"parsed": [["StrictRobotParser", f"{site.url}/", False]], "delays": [None]}
+        urls = f"{site.url}/", f"{site.url}/back/", f"{without.url}/"
+        seen = crawl(*urls, spider="noting.Listening", settings=settings)
+    assert seen.notes == {"parsed": [[parser, f"{site.url}/", False]], "delays": [None]}
 
 
 @pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="this version of Scrapy has no such signal")

@@ -208,15 +208,6 @@ def test_the_page_says_how_the_crawl_was_set(report: Report, browser: webdriver.
     assert re.search(r"UTC, took 0:0\d:\d\d", browser.find_element(By.TAG_NAME, "header").text)
 
 
-def test_a_crawl_with_nothing_to_do_says_so(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    with Site("User-agent: *\nDisallow: /a\n") as site:
-        seen = crawl(f"{site.url}/", settings=with_report(file))
-    Report(file, seen, {}).open(browser)
-    assert browser.find_element(By.CSS_SELECTOR, "[aria-labelledby=to-do] ul").text == "Nothing."
-    assert "None were." in browser.find_element(By.CSS_SELECTOR, ".pair").text
-
-
 def test_a_dry_run_never_says_that_requests_were_dropped(tmp_path: Path) -> None:
     with Site("User-agent: *\nDisallow: /a\n") as site, Site(Answer(status=403)) as shut:
         settings = with_report(tmp_path / "report.html", NOROBOTS_DRY_RUN=True)

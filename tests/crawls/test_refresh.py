@@ -10,7 +10,7 @@ import pytest
 from scrapy import signals
 
 from tests.helpers.running.crawling import ADDON, Crawl, crawl
-from tests.helpers.sites import Answer, Hit, Site
+from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 OTHER_RULES = "User-agent: *\nDisallow: /attic/\n"
@@ -70,6 +70,18 @@ def test_requests_that_wait_longer_than_rules_are_fresh_obey_the_newest_rules() 
     assert len(seen.pages) + len(seen.drops) == 12
     third = [place for place, target in enumerate(targets) if target == "/robots.txt"][2]
     assert set(targets[third:]) == {"/robots.txt"}
+
+
+def test_a_page_that_waits_for_its_delay_obeys_rules_that_were_loaded_since() -> None:
+    """Another page leads to a third one, for which they are loaded."""
+    settings = {**SHORT, "DOWNLOAD_SLOTS": {"slow": {"delay": 2}}}
+    first = Answer(RULES, headers={"Cache-Control": "max-age=0"})
+    with Changing(first, Answer(OTHER_RULES)) as site:
+        site.answers["/1"] = page("/2")
+        waiting = {"url": f"{site.url}/attic/", "meta": {"download_slot": "slow"}}
+        seen = crawl(waiting, f"{site.url}/1", settings=settings, arguments={"follow": True})
+        assert [hit.target for hit in site.hits] == ["/robots.txt", "/1", "/robots.txt", "/2"]
+    assert [drop.type for drop in seen.drops] == [FORBIDDEN]
 
 
 def test_a_refresh_is_conditional_and_a_304_renews() -> None:

@@ -139,7 +139,7 @@ def test_files_are_exported_with_an_index(tmp_path: Path, store: str) -> None:
     assert files == ["http_town.example_80.txt", "http_village.example_80.txt", "index.jsonl"]
     assert (folder / files[0]).read_bytes() == (folder / files[1]).read_bytes() == BODY
     again = run(tmp_path, "robots-store", store, "export", "deep/er")
-    assert (again.returncode, again.stderr) == (2, "deep/er/index.jsonl: File exists\n")
+    assert (again.returncode, again.stderr) == (2, "deep/er: File exists\n")
     onto_file = run(tmp_path, "robots-store", store, "export", "deep/er/index.jsonl")
     assert (onto_file.returncode, onto_file.stderr) == (2, "deep/er/index.jsonl: File exists\n")
 

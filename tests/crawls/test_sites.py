@@ -7,7 +7,6 @@ import re
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -452,27 +451,11 @@ def test_no_more_requests_wait_than_allowed() -> None:
         assert len(done.log_lines("WARNING", "NOROBOTS_RETRY_CLOSED_MAX")) == 1
 
 
-def test_the_number_of_waiting_requests_leaves_other_sites_alone() -> None:
-    with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
-        urls = [f"{site.url}/{number}" for number in range(5) for site in (closed, healthy)]
-        done = crawl(*urls, settings={**RETRY, "NOROBOTS_RETRY_CLOSED_MAX": 2})
-        assert {f"{healthy.url}/{number}" for number in range(5)} <= set(done.pages)
-        assert len(done.pages) + len(done.drops) == 10
-        assert waiting(done)["waited"] == waiting(done)["came_back"] == 2
-
-
 def test_no_request_waits_in_a_dry_run() -> None:
     with Site(Closed(9)) as site:
         done = crawl(f"{site.url}/1", settings={**FOR_EVER, "NOROBOTS_DRY_RUN": True})
         assert done.pages == [f"{site.url}/1"]
         assert waiting(done) == {}
-
-
-def test_custom_settings_of_a_spider_apply(mode: str) -> None:
-    with Site(Closed(1)) as site:
-        settings = {key: value for key, value in RETRY.items() if key == "ADDONS"}
-        done = crawl(f"{site.url}/1", settings=settings, spider="configured.Patient")
-        assert done.pages == [f"{site.url}/1"]
 
 
 def test_without_the_addons_scheduler_requests_to_closed_sites_are_dropped(mode: str) -> None:
@@ -630,17 +613,6 @@ def test_a_request_that_an_idle_handler_has_added_keeps_the_spider_open(mode: st
         assert done.stats["finish_reason"] == "idle"
 
 
-def test_an_idle_handler_can_add_requests_while_others_wait(mode: str) -> None:
-    with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
-        fed = [f"{healthy.url}/{number}" for number in range(3)]
-        done = crawl(
-            f"{closed.url}/1", settings=FOR_EVER, spider="scheduling.FeedsWhenIdle", arguments={"then": fed}
-        )
-        assert done.pages == fed
-        assert done.stats["finish_reason"] == "all fed"
-        assert waiting(done) == {"waited": 1, "left": 1}
-
-
 def test_an_idle_handler_that_always_adds_a_request_does_so_now_and_then_while_others_wait(mode: str) -> None:
     with Site(Closed(9)) as site:
         done = crawl(
@@ -691,15 +663,6 @@ def test_a_request_that_is_exempt_after_the_wait_is_not_given_up() -> None:
     assert done.stats["norobots/overridden"] == 2
     assert not done.log_lines("INFO", "are dropped")
     assert "given_up" not in done.log
-
-
-def test_further_waits_are_logged_for_the_first_origins_only() -> None:
-    with ExitStack() as stack:
-        sites = [stack.enter_context(Site(Closed(9))) for _ in range(22)]
-        done = crawl(*(f"{site.url}/" for site in sites), settings={**RETRY, "CONCURRENT_REQUESTS": 30})
-    assert len(done.log_lines("INFO: ", "wait until")) == 20 * 2
-    assert len(done.log_lines("DEBUG: ", "wait until")) == 2 * 2
-    assert len(done.log_lines("INFO: ", "no longer wait")) == 20
 
 
 def test_the_reports_count_requests_that_waited(tmp_path: Path) -> None:

@@ -130,11 +130,12 @@ def test_what_pages_say_is_not_obeyed() -> None:
     assert seen.notes["/"]["robots_txt"] == []
 
 
-def test_the_response_to_an_overridden_request_with_an_invalid_norobots_url_is_accepted() -> None:
+def test_responses_that_need_no_robots_txt_are_accepted() -> None:
     with Site(RULES) as site:
         meta = {"dont_obey_robotstxt": True, "norobots_url": "town.example"}
-        seen = crawl({"url": f"{site.url}/", "meta": meta}, spider=SPIDER, settings=USAGE)
-    assert seen.notes == {"/": None}
+        requests = {"url": f"{site.url}/", "meta": meta}, f"{site.url}/robots.txt", "data:,"
+        seen = crawl(*requests, spider=SPIDER, settings=USAGE)
+    assert seen.notes == {"/": None, "/robots.txt": None}
     assert "log_count/ERROR" not in seen.stats
 
 

@@ -162,6 +162,15 @@ async def test_a_call_that_is_cancelled_is_no_failure(circuit: Circuit) -> None:
     assert circuit.failures == 0
 
 
+async def test_a_call_that_took_too_long_leaves_its_task_not_cancelled(
+    circuit: Circuit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(circuit_breaker, "TIMEOUT", 0.01)
+    circuit.store.mood = hang
+    assert await circuit.breaker.load(ORIGIN) == ()
+    assert not getattr(asyncio.current_task(), "cancelling", int)()  # from Python 3.11 on
+
+
 async def test_a_closed_store_is_not_called(circuit: Circuit) -> None:
     await circuit.breaker.close()
     assert await circuit.breaker.load(ORIGIN) == ()

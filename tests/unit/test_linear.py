@@ -59,6 +59,11 @@ READERS = {
         for text in ("a:", "foobot:", "15:", "none:", "a :", " ", ":", "a", "a,", "max-snippet:"):
             assert RobotsMeta.read("FooBot", headers=["nofollow," + 100_000 * text]).nofollow_by
     """,
+    "names of users in URLs": """
+        from scrapy_norobots.standard.decision import without_userinfo
+        for text in ("://", "'a:", "(", " a:"):
+            assert without_userinfo("@" + 200_000 * text).startswith("@")
+    """,
 }
 
 

@@ -206,13 +206,6 @@ def test_the_sentence_counts_lines_and_says_what_follows(body: str, expected: st
     assert said(body) == expected
 
 
-def test_a_line_with_two_findings_is_one_line() -> None:
-    found = examined(b"Disallow: ftp://x/\n")
-    assert found.kinds == "foreign-url (line 1), stray-disallow (line 1)"
-    assert found.lines == 1
-    assert found.text.startswith("1 line, so ")
-
-
 def test_several_values_in_a_line_have_their_effect_where_the_setting_allows_them() -> None:
     body = "User-agent: *\nDisallow: /a /b\n"
     assert said(body) == f"1 line, {ALL}"

@@ -219,6 +219,7 @@ def test_a_decision_names_the_line_the_group_and_the_rfc() -> None:
         ("Allow: /*\nDisallow: /%3F", "/%3F", False),
         ("Allow: /\u00e9\nDisallow: /*%C3%A9x", "/%C3%A9xx", False),  # one character, six octets
         ("Allow: /page\nDisallow: /*.htm", "/page.htm", False),
+        ("Allow: /*ab\nDisallow: /*a", "/xab", True),
         ("Allow: /%$\nDisallow: /*", "/%25", False),  # "%" without digits allows nothing
         ("Allow: /a%2*b\nDisallow: /a", "/a%2Fb", False),
         ("Allow: /$\nDisallow: /", "/", True),

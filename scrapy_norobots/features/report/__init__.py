@@ -106,7 +106,7 @@ class CrawlReport:
         if previous is not None:  # each origin counts once, by what was found last
             self._stats.inc_value(f"norobots/origins/{previous.kind}", -1)
         self._stats.inc_value(f"norobots/origins/{access.kind}")
-        if access.stale:
+        if access.stale and event.source == "network":
             self._stats.inc_value("norobots/stale")
         if examined.lines and event.is_new:
             # A decision of this crawl may differ from what the site meant, or not.

@@ -33,12 +33,6 @@ class ListsASubclassOfScrapys(Pages):
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {ScrapysOwn: 110}}  # noqa: RUF012  # as users write it
 
 
-class Patient(Pages):
-    """Retries requests to closed sites, by custom_settings."""
-
-    custom_settings = {"NOROBOTS_RETRY_CLOSED": 1, "NOROBOTS_ERROR_TTL": 0.1}  # noqa: RUF012  # as users write it
-
-
 class Unruly(Pages):
     """Disables ROBOTSTXT_OBEY in its own settings."""
 
