@@ -162,10 +162,11 @@ def test_a_request_that_waits_while_the_file_changes_does_not_undo_the_delay() -
     assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
 
 
-def test_a_forbidden_request_does_not_wait_for_the_delay() -> None:
+def test_forbidden_requests_and_those_to_a_site_without_a_delay_do_not_wait() -> None:
     settings = {**ADDON, "NOROBOTS_CRAWL_DELAY_MAX": 3600, "CLOSESPIDER_TIMEOUT": 10}
-    with Site(SLOW.replace(str(DELAY), "3600")) as site:
-        seen = crawl(f"{site.url}/back/1", f"{site.url}/back/2", settings=settings)
+    with Site(SLOW.replace(str(DELAY), "3600")) as site, Site("User-agent: *\n", host="127.0.0.2") as other:
+        others = (f"{other.url}/{n}" for n in range(20))
+        seen = crawl(f"{site.url}/back/1", f"{site.url}/back/2", *others, settings=settings)
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"] * 2
     assert seen.stats["finish_reason"] == "finished"
 

@@ -59,14 +59,6 @@ def test_only_dropped_start_requests_are_warnings() -> None:
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/back/link> (line 3 of ")) == 1
 
 
-def test_dropped_start_requests_do_not_fill_the_log() -> None:
-    with Site(ROBOTS) as site:
-        seen = crawl(*(f"{site.url}/back/{i}" for i in range(30)))
-    assert len(seen.drops) == 30
-    assert len(seen.log_lines("WARNING: Forbidden by robots.txt")) == 20
-    assert len(seen.log_lines("DEBUG: Forbidden by robots.txt")) == 10
-
-
 def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:
     hostile = "User-agent: *\nDisallow: /x\x1b[31m\u202e\x07\n"
     with Site(hostile) as site:

@@ -1137,6 +1137,7 @@ def test_an_x_robots_tag_header_is_read(value: str, expected: str) -> None:
         ([("DOCUMENT-STATE", " Dynamic ")], "DYNAMIC", None),
         ([("document-state", "static")], "STATIC", None),
         ([("document-state", "often")], "STATIC", None),
+        ([("robots", "dynamic")], "STATIC", None),
         ([("document-state", "dynamic"), ("document-state", "static")], "DYNAMIC", None),
         ([("Url", f" {HOST}/nest\n")], "STATIC", f"{HOST}/nest"),
         ([("url", " "), ("url", "/one"), ("url", "/two")], "STATIC", "/one"),

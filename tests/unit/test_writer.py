@@ -108,6 +108,7 @@ def test_the_queue_counts_the_length_of_urls(tmp_path: Path, monkeypatch: pytest
     assert writer.lost > 85
     may_end.set()
     end(writer)
+    assert writer._put == writer._taken
 
 
 def test_without_warcio_the_error_says_what_to_install(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.http import Response
@@ -17,6 +19,9 @@ class HalfPorted(NoRobotsMiddleware):
     """A subclass that was derived from Scrapy's own middleware before."""
 
     DOWNLOAD_PRIORITY = 5
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Any:
+        return await super().process_request(request)
 
     def process_request_2(self, rp: object, request: Request) -> None:
         raise AssertionError("never called")

@@ -35,7 +35,8 @@ def command(name: str, *args: str) -> list[str]:
 
 def environment(**changes: str) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-    ours.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "PYTHONUNBUFFERED"):
+        ours.pop(name, None)
     return {**ours, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **changes}
 
 
