@@ -222,10 +222,6 @@ class RobotsLoader:
         elif not isinstance(snapshot.exception, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(snapshot.exception)}")
         access = await read_bodies(self._thread, [snapshot], partial(self.judge.judge, snapshot, previous))
-        if access.temporary and access.rules is None and not compat.is_closing(self._crawler):
-            kept = () if self._store is None else await self._store.load(origin)
-            if kept and not kept[0].failures:  # the store had failed before the download
-                access = self.judge.judge(snapshot, await self.recall(kept))
         judged = access.snapshots[-1]
         self.events.downloaded.send(judged)
         if self._store is not None and judged.local_failure:

@@ -16,7 +16,7 @@ from scrapy_norobots.standard.records import Record, Rule
 RFC9309_PARSER = "Rfc9309RobotParser"
 
 # What comes before the host of a URL, also of a misspelt one without slashes.
-_USERINFO = re.compile(r"""(?:(?<=://)|(?<![^\s'"<(])(?=[^\s'"<(/?#@:]+:))[^\s/?#]{0,2000}@""")
+_USERINFO = re.compile(r"""(?:(?<=://)[^\s/?#]*|(?<![^\s'"<(])(?=[^\s'"<(/?#@:]+:)[^\s/?#]{0,2000})@""")
 
 
 class Verdict(Enum):

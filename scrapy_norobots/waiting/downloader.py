@@ -88,7 +88,6 @@ class RobotsDownloader(Downloader):
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
         result = super()._process_queue(*args)
         if self.parking is not None and args:
-            self.parking.admit(args[-1])
             self.parking.is_sending(args[-1])
         return result
 

@@ -84,7 +84,7 @@ class Parking:
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.waits = self._sites.waits
-        self.is_sending, self.admit = self._lines.look_soon, self._limits.admit
+        self.is_sending = self._lines.look_soon
         self._numbers = count(1)
         self._paused_until = 0.0
         self._stop_watching: Callable[[], object] | None = None

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from scrapy_norobots.events import Waits
-from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.waiting.states import Parked, State
 
@@ -313,7 +312,7 @@ class LoadLimits:
         loads = self.by_slot.setdefault(slot, _SlotLoads())
         admitted: Deferred[None] = Deferred()
         loads.waiting.append(admitted)
-        self.admit(slot)
+        self._admit(slot)
         await compat.fired(admitted)
         ended = ExitStack()
         try:
@@ -324,7 +323,7 @@ class LoadLimits:
         finally:
             loads.running -= 1
             loads.is_of_page = True
-            ended.callback(self.admit, slot)
+            ended.callback(self._admit, slot)
             # Later, when its pages may be in line. The next load may end at once, and the next one.
             compat.call_later(0, ended.close)
 
@@ -334,10 +333,9 @@ class LoadLimits:
         A page has reached the slot, has been answered without it, or has to wait for a file again.
         """
         self.by_slot[slot].is_of_page = False
-        self.admit(slot)
+        self._admit(slot)
 
-    def admit(self, slot: Any | None) -> None:
-        """Let loads of a slot begin that may, also if a robots.txt has just been sent there."""
+    def _admit(self, slot: Any | None) -> None:
         loads = self.by_slot.get(slot)
         if loads is None:
             return
@@ -348,8 +346,6 @@ class LoadLimits:
             del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
-        if slot is not None and self._slots.has_delay(slot):
-            # A robots.txt that has been sent may take long.
-            are_sent = loads.running <= sum(ROBOTS_DOWNLOAD in one.meta for one in slot.transferring)
-            return are_sent and not (loads.is_of_page and self._has_page(slot))
+        if self._slots.has_delay(slot):
+            return not loads.running and not (loads.is_of_page and self._has_page(slot))
         return slot is None or bool(loads.running < slot.concurrency)

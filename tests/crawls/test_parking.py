@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from functools import partial
 from typing import Any
 
 import pytest
@@ -179,23 +178,6 @@ def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -
     assert len(seen.pages) == 40
     assert len(site.robots_hits()) == 40
     assert site.targets().index("/page") <= 5
-
-
-def test_a_robots_txt_that_hangs_holds_up_no_others_of_its_slot(mode: str) -> None:
-    all_others = threading.Event()
-    with Site(host="0.0.0.0") as site:
-        slow, *_, last = urls = [f"{url}/page" for url in hosts_of(site, 4)]
-
-        def answer(hit: Hit) -> Answer:
-            if hit.host in last and hit.target == "/page":
-                all_others.set()
-            hangs = hit.host in slow and hit.target == "/robots.txt"
-            return Answer(RULES, before=partial(all_others.wait, PATIENCE) if hangs else None)
-
-        site.answer = answer  # type: ignore[method-assign]
-        requests = [{"url": url, "meta": {"download_slot": "proxy"}} for url in urls]
-        seen = crawl(*requests, settings={**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.05})
-    assert seen.pages[-1] == slow
 
 
 def test_a_robots_txt_does_not_wait_for_pages_whose_rules_have_expired(mode: str) -> None:

@@ -203,28 +203,6 @@ async def test_a_known_access_is_replaced_by_an_older_one_only_if_its_clock_was_
         assert is_shut(access) is not is_hit
 
 
-@pytest.mark.parametrize("is_back", [False, True], ids=["still failing", "back"])
-async def test_a_failure_that_is_met_while_the_store_fails_hides_no_rules(
-    is_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The store may work again when the download has failed, or when the next one has."""
-    async with crawls(tmp_path, 1) as [crawl]:
-        await crawl.store.save((found(SHUT, age=700),), time.time() + 600)
-        crawl.fetcher.snapshot = replace(found(b""), status=503)
-        with monkeypatch.context() as failing:
-            failing.setattr(crawl.store, "lock", AsyncMock(return_value=Locked(True, ())))
-            if not is_back:
-                failing.setattr(crawl.store, "save", AsyncMock())
-            load = AsyncMock(side_effect=[(), (await crawl.store.load(ORIGIN)) if is_back else ()])
-            failing.setattr(crawl.store, "load", load)
-            access, _ = await crawl.load()
-        assert access.stale is is_back
-        crawl.fetcher.snapshot = replace(found(b""), status=503)
-        access, _ = await crawl.load(access)
-        assert access.stale
-        assert (await crawl.store.load(ORIGIN))[0].body == SHUT
-
-
 async def test_an_expired_copy_is_not_used_while_another_process_downloads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
