@@ -142,9 +142,8 @@ class RobotsLoader:
             result: Access | Failure = await self._load(origin, request, robot)
         except BaseException as exc:  # a bug, or the end of the event loop: every waiter must be called
             # A waiter would take asyncio's `CancelledError` for its own.
-            result = Failure(  # type: ignore[no-untyped-call]
-                exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
-            )
+            told = exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
+            result = Failure(told)  # type: ignore[no-untyped-call]
         for waiter in self._loads.pop(origin).waiters:
             if not waiter.called:  # resuming one may cancel another
                 waiter.callback(result)

@@ -87,7 +87,7 @@ class RobotsDownloader(Downloader):
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
         result = super()._process_queue(*args)
-        if self.parking is not None and args:
+        if self.parking is not None and args and args[-1] in self.parking.lines:
             self.parking.is_sending(args[-1])
         return result
 

@@ -84,7 +84,7 @@ class Parking:
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.waits = self._sites.waits
-        self.is_sending = self._lines.look_soon
+        self.lines, self.is_sending = self._lines.of_slots, self._lines.look_soon
         self._numbers = count(1)
         self._paused_until = 0.0
         self._stop_watching: Callable[[], object] | None = None
@@ -101,10 +101,10 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
-        ready = self._first() if self._lines.of_slots else None
+        ready = self._first() if self.lines else None
         if ready is None or ready.request.priority < self._source.highest_priority:
             pulled = self._pull()
-            ready = self._first() if self._lines.of_slots else None
+            ready = self._first() if self.lines else None
             if pulled is not None:
                 if ready is None or pulled.request.priority > ready.request.priority:
                     return self._go(pulled)
@@ -158,7 +158,7 @@ class Parking:
 
     def has_nothing_to_do(self) -> bool:
         """Return whether the engine need not ask for a request, though there is a place."""
-        return not self._may_pull() and not (self._lines.of_slots and self._lines.first())
+        return not self._may_pull() and not (self.lines and self._lines.first())
 
     def hold(self, request: Request) -> Deferred[None] | None:
         """Let a request wait that has passed the middlewares, without a place; None if it is sent now.

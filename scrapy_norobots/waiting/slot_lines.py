@@ -222,9 +222,9 @@ class Lines:
             self._look_again(slot)
 
     def look_soon(self, slot: Any | None) -> None:
-        """Look again at the line of a slot that has sent a request, or received a response, if it matters."""
-        line = self.of_slots.get(slot)
-        if line is not None and (line.entry is None or self._slots.has_delay(slot)):
+        """Look again at a slot with a line that has sent a request, or received a response, if it matters."""
+        line = self.of_slots[slot]
+        if line.entry is None or self._slots.has_delay(slot):
             if line.stop_timer is not None:
                 line.stop_timer()
             # When Scrapy has removed a request that has left from its slot, which it does after this call.
@@ -272,7 +272,8 @@ class Lines:
 
     def _ring(self, line: _Line) -> None:
         self._look_at(line)
-        self._wake()
+        if line.entry is not None:
+            self._wake()
 
     @staticmethod
     def _reset(line: _Line) -> None:

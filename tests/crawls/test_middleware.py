@@ -59,6 +59,14 @@ def test_only_dropped_start_requests_are_warnings() -> None:
     assert len(seen.log_lines(f"DEBUG: Forbidden by robots.txt: <GET {site.url}/back/link> (line 3 of ")) == 1
 
 
+def test_dropped_start_requests_do_not_fill_the_log() -> None:
+    with Site(ROBOTS) as site:
+        seen = crawl(*(f"{site.url}/back/{i}" for i in range(30)))
+    assert len(seen.drops) == 30
+    assert len(seen.log_lines("WARNING: Forbidden by robots.txt")) == 20
+    assert len(seen.log_lines("DEBUG: Forbidden by robots.txt")) == 10
+
+
 def test_text_from_robots_txt_is_escaped_in_log_and_message() -> None:
     hostile = "User-agent: *\nDisallow: /x\x1b[31m\u202e\x07\n"
     with Site(hostile) as site:
@@ -87,6 +95,14 @@ def test_urls_of_other_schemes_pass(tmp_path: Path) -> None:
     assert not [
         drop for drop in seen.drops if drop.type.startswith("Robots") and drop.type.startswith("Robots")
     ]
+
+
+def test_each_port_is_an_origin() -> None:
+    with Site(ROBOTS) as one, Site("User-agent: *\nDisallow: /else\n") as other:
+        crawl(*(f"{site.url}{path}" for site in (one, other) for path in ("/back/", "/else")))
+    assert one.pages() == ["/else"]
+    assert other.pages() == ["/back/"]
+    assert len(one.robots_hits()) == len(other.robots_hits()) == 1
 
 
 def test_http_and_https_are_different_origins(tls: tuple[Path, Path], mode: str) -> None:

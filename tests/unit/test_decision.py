@@ -136,6 +136,7 @@ def test_printable(text: str, escaped: str) -> None:
         ("http://town.example/a:b@c", "http://town.example/a:b@c"),
         ("/a:b@c", "/a:b@c"),
         ("write to jo@town.example", "write to jo@town.example"),
+        (f"http://{3_000 * 'x'}@town.example", "http://town.example"),
     ],
 )
 def test_userinfo_is_left_out(text: str, shown: str) -> None:

@@ -20,7 +20,7 @@ from scrapy_norobots.rules.snapshot import Freshness
 from scrapy_norobots.settings import DEFAULTS, Config, read
 from scrapy_norobots.stores.opening import FORMS
 from tests.helpers.running.processes import ROOT
-from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all
+from tests.helpers.samples.settings import NUMBERS, SECTIONS, read_all, upper_end
 from tests.unit.test_values import OFF
 
 TIMES = ("TTL", "TTL_MIN", "TIMEOUT", "CRAWL_DELAY_MAX")
@@ -98,6 +98,13 @@ def test_a_policy_may_come_from_the_command_line() -> None:
     )
     assert config(NOROBOTS_STATUS_POLICY="rfc9309") != config()
     assert config(NOROBOTS_STATUS_POLICY=None) == config()  # "not set", as everywhere in Scrapy
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_may_have_its_upper_limit(name: str) -> None:
+    assert config(**{name: upper_end(name)}) != config()
+    with pytest.raises(ValueError, match=rf"^{name} = "):
+        config(**{name: upper_end(name) + 1})
 
 
 def meta(**settings: Any) -> MetaConfig:
