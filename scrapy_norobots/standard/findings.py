@@ -290,6 +290,7 @@ def _of_records(
     lines: list[str], records: Iterable[RawRecord], rules: Iterable[tuple[int, str]]
 ) -> Iterator[_Found]:
     default_line = last_line = 0
+    all_rules = [line for line, _ in rules]
     first_lines: list[int] = []
     rules_in_records: set[int] = set()
     for record in records:
@@ -297,7 +298,9 @@ def _of_records(
         first_lines.append(first_line)
         if last_line and all(line.strip(BLANKS) for line in lines[last_line + 1 : first_line]):
             yield "no-blank-line", first_line, ()
-        rule_lines = [line for line, _ in record.rules]
+        last_name, below = record.texts[0]
+        end = bisect_left(all_rules, last_name + below.count("\n") + 1)
+        rule_lines = all_rules[bisect_left(all_rules, last_name) : end]
         last_line = rule_lines[-1] if rule_lines else record.names[-1][0]
         if not rule_lines:
             yield "no-disallow", first_line, ()
@@ -307,7 +310,7 @@ def _of_records(
                 yield "second-default", number, (default_line,)
             elif name == DEFAULT_NAME:
                 default_line = first_line
-    for number in sorted({line for line, _ in rules} - rules_in_records):
+    for number in sorted(set(all_rules) - rules_in_records):
         above = bisect_left(first_lines, number)
         yield "stray-disallow", number, (first_lines[above - 1] if above else 0,)
 

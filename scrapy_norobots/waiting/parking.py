@@ -228,13 +228,14 @@ class Parking:
             del self.sent[request]
             if sent.is_given_up:  # but it was not dropped
                 self._events.wait.send(request, "came_back")
-        self._has_moved(slot)
+        is_given_back = sent is not None and sent.state is State.GIVEN_BACK
+        self._has_moved(slot, is_page=is_given_back or request in self._lines.coming)
         self._lines.has_left(request, slot)
 
-    def _has_moved(self, slot: Any | None) -> None:
+    def _has_moved(self, slot: Any | None, *, is_page: bool = True) -> None:
         if self._paused_until and not self._lines.is_long(slot):
             self._resume()
-        if slot in self._limits.by_slot:
+        if is_page and slot in self._limits.by_slot:
             self._limits.page_has_left(slot)
 
     def _dropped(self, request: Request, _url: str, _robot: str | bytes, error: Exception, _: object) -> None:

@@ -295,8 +295,8 @@ class LoadLimits:
     """The limits of one crawl: at most `most` loads run at a time, and half of them may be retries.
 
     In a slot with a delay, downloads of robots.txt and pages take turns. Otherwise, the files of many origins
-    in one slot, such as that of a proxy, would all be downloaded before the first page. `has_page` returns
-    whether a page waits for a slot.
+    in one slot, such as that of a proxy, would all be downloaded before the first page. Half of its places
+    are for pages, because all of these files may hang. `has_page` returns whether a page waits for a slot.
     """
 
     def __init__(self, slots: Slots, most: int, has_page: Callable[[Any | None], bool]) -> None:
@@ -322,7 +322,6 @@ class LoadLimits:
             yield
         finally:
             loads.running -= 1
-            loads.is_of_page = True
             ended.callback(self._admit, slot)
             # Later, when its pages may be in line. The next load may end at once, and the next one.
             compat.call_later(0, ended.close)
@@ -340,12 +339,13 @@ class LoadLimits:
         if loads is None:
             return
         while loads.waiting and self._may_load(slot, loads):
-            loads.running += 1
+            loads.running, loads.is_of_page = loads.running + 1, True
             loads.waiting.popleft().callback(None)
         if not loads.running and not loads.waiting:
             del self.by_slot[slot]
 
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
-        if self._slots.has_delay(slot):
-            return not loads.running and not (loads.is_of_page and self._has_page(slot))
+        if slot is not None and self._slots.has_delay(slot):
+            is_of_page = loads.is_of_page and self._has_page(slot)
+            return not is_of_page and loads.running < max(1, slot.concurrency // 2)
         return slot is None or bool(loads.running < slot.concurrency)

@@ -141,7 +141,7 @@ class Lines:
         self._sendable: list[tuple[int, int, _Line]] = []
         # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in. Those
         # that were among them at the last look are late at the next one.
-        self._coming: dict[Request, Any] = {}
+        self.coming: dict[Request, Any] = {}
         self._seen: list[Request] = []
         self._stop_waiting: Callable[[], object] | None = None
 
@@ -184,7 +184,7 @@ class Lines:
         """Let a slot have a request that is on its way to it."""
         if slot is not None:
             slot.active.add(request)
-            self._coming[request] = slot
+            self.coming[request] = slot
             if self._stop_waiting is None:
                 self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
@@ -210,7 +210,7 @@ class Lines:
 
     def no_longer_comes(self, request: Request, reached: Any | None = None) -> None:
         """Take a request from the slot that it was on its way to, if any, unless it has reached that one."""
-        slot = self._coming.pop(request, None)
+        slot = self.coming.pop(request, None)
         if slot is not None and slot is not reached:
             slot.active.discard(request)
             self._look_again(slot)
@@ -242,10 +242,10 @@ class Lines:
 
     def _forget_late(self) -> None:
         """No longer count requests that are late."""
-        for request in filter(self._coming.__contains__, self._seen):
-            self._late(self._coming[request])
+        for request in filter(self.coming.__contains__, self._seen):
+            self._late(self.coming[request])
             self.no_longer_comes(request)
-        self._seen = list(self._coming)
+        self._seen = list(self.coming)
         self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
         self._wake()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -171,13 +172,31 @@ def test_hosts_take_turns() -> None:
 
 
 def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -> None:
-    settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
     with Site(RULES, host="0.0.0.0") as site:
         requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
-        seen = crawl(*requests, settings=settings)
+        seen = crawl(*requests, settings={**ADDON, "DOWNLOAD_DELAY": 0.05})
     assert len(seen.pages) == 40
     assert len(site.robots_hits()) == 40
     assert site.targets().index("/page") <= 5
+
+
+@pytest.mark.parametrize("count", [2, 10])
+def test_hosts_whose_robots_txt_hangs_hold_up_no_pages_of_their_slot(mode: str, count: int) -> None:
+    """Files of other hosts have to wait only if half of the places of the slot hang."""
+    last_page = threading.Event()
+    with Site(host="0.0.0.0") as site:
+        healthy, *slow, last = hosts_of(site, count + 2)
+        hangs = Answer(RULES, before=partial(last_page.wait, PATIENCE))
+        site.answers = {
+            "/robots.txt": lambda hit: hangs if site.url_of(hit.host) in slow else Answer(RULES),
+            "/20": Answer(before=last_page.set),
+        }
+        urls = [f"{url}/1" for url in (healthy, *slow, last)] + [f"{healthy}/{i}" for i in range(2, 21)]
+        requests = [{"url": url, "meta": {"download_slot": "proxy"}} for url in urls]
+        seen = crawl(*requests, settings={**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.05})
+    assert len(seen.pages) == len(urls)
+    early = {url.rpartition("/")[0] for url in seen.pages[: seen.pages.index(f"{healthy}/20")]}
+    assert early == ({healthy, last} if count == 2 else {healthy})
 
 
 def test_a_robots_txt_does_not_wait_for_pages_whose_rules_have_expired(mode: str) -> None:

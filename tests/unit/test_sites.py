@@ -14,13 +14,11 @@ from scrapy_norobots.waiting.sites import LoadLimits
 from scrapy_norobots.waiting.slot_lines import Slots
 from tests.unit.test_connections import pytestmark  # noqa: F401  # the same here
 
-MANY = 500
-
 
 class Crawl:
     """Loads files, notes them in order with the pages that are sent, and how many were loaded at once."""
 
-    def __init__(self, most: int = MANY) -> None:
+    def __init__(self, most: int = 500) -> None:
         crawler: Any = SimpleNamespace(engine=SimpleNamespace(downloader=None))
         self.pages = 0  # these wait for a slot
         self.log: list[str] = []
