@@ -50,8 +50,8 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
 
 @pytest.mark.parametrize(("hosts", "is_early"), [(8, False), (1, True)], ids=["more sites", "one site"])
 def test_before_a_delay_more_sites_than_places_take_none(hosts: int, is_early: bool, mode: str) -> None:
-    settings = {**ADDON, **QUEUE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.4}
-    with Site(Answer(RULES, before=threading.Barrier(hosts, timeout=PATIENCE).wait), host="0.0.0.0") as site:
+    settings = {**ADDON, **QUEUE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.8}
+    with Site(RULES, host="0.0.0.0") as site:
         urls = [f"{host}/{number}" for host in hosts_of(site, hosts) for number in range(3)]
         seen = crawl("data:,", settings=settings, spider="scheduling.Watching", arguments={"then": urls})
     assert len(seen.pages) == 1 + len(urls)
