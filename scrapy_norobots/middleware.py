@@ -167,8 +167,10 @@ class NoRobotsMiddleware:
             self._warn_about_places()
         # An earlier middleware may have changed what the request asks since it waited.
         if expired is not None and expired.snapshot.origin == question.origin:
-            await self.loader.prepare(expired, question.robot)
-            return expired
+            latest = self._origins.latest(question.origin)  # another request may have caused the next load
+            access = expired if latest is None or latest.is_closed_for_now else latest
+            await self.loader.prepare(access, question.robot)
+            return access
         return await self.loader.load(question.origin, request, question.robot)
 
     async def _answer(self, request: Request, question: Question, expired: Access | None) -> Response | None:

@@ -228,8 +228,7 @@ class Parking:
             del self.sent[request]
             if sent.is_given_up:  # but it was not dropped
                 self._events.wait.send(request, "came_back")
-        is_given_back = sent is not None and sent.state is State.GIVEN_BACK
-        self._has_moved(slot, is_page=is_given_back or request in self._lines.coming)
+        self._has_moved(slot, is_page=request in self._lines.coming or request in self.sent)
         self._lines.has_left(request, slot)
 
     def _has_moved(self, slot: Any | None, *, is_page: bool = True) -> None:

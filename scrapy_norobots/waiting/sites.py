@@ -295,8 +295,9 @@ class LoadLimits:
     """The limits of one crawl: at most `most` loads run at a time, and half of them may be retries.
 
     In a slot with a delay, downloads of robots.txt and pages take turns. Otherwise, the files of many origins
-    in one slot, such as that of a proxy, would all be downloaded before the first page. Half of its places
-    are for pages, because all of these files may hang. `has_page` returns whether a page waits for a slot.
+    in one slot, such as that of a proxy, would all be downloaded before the first page. At most four are
+    loaded, and half of the places are for pages, because these files may hang. `has_page` returns whether a
+    page waits for a slot.
     """
 
     def __init__(self, slots: Slots, most: int, has_page: Callable[[Any | None], bool]) -> None:
@@ -347,5 +348,5 @@ class LoadLimits:
     def _may_load(self, slot: Any | None, loads: _SlotLoads) -> bool:
         if slot is not None and self._slots.has_delay(slot):
             is_of_page = loads.is_of_page and self._has_page(slot)
-            return not is_of_page and loads.running < max(1, slot.concurrency // 2)
+            return not is_of_page and loads.running < max(1, min(4, slot.concurrency // 2))
         return slot is None or bool(loads.running < slot.concurrency)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -139,17 +140,6 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
     assert any(asked(ADDON) == asked({}) for _ in range(3))  # it varies on a busy machine
 
 
-def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
-    answers = [Answer(RULES), Answer("User-agent: *\nDisallow: /2\n")]
-    pages = {"/1": Answer(before=lambda: time.sleep(1.5)), "/2": Answer()}
-    with Site(lambda hit: answers.pop(0), pages) as site:
-        settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
-        seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
-    assert seen.pages == [f"{site.url}/1"]
-    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
-    assert site.targets() == ["/robots.txt", "/1", "/robots.txt"]
-
-
 def test_requests_whose_rules_expire_keep_their_place() -> None:
     settings = {**ADDON, **IN_ORDER, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
     with Site(RULES) as site:
@@ -204,12 +194,27 @@ def test_a_robots_txt_does_not_wait_for_pages_whose_rules_have_expired(mode: str
     settings = {**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.5, "NOROBOTS_TTL": 0.1, "NOROBOTS_TTL_MIN": 0}
     with Site(RULES, host="0.0.0.0") as site:
         first, second = hosts_of(site, 2)
-        requests = [
-            {"url": url, "meta": {"download_slot": "proxy"}}
-            for url in (f"{first}/1", f"{first}/2", f"{second}/1")
-        ]
+        urls = f"{first}/1", f"{first}/2", f"{second}/1"
+        requests = [{"url": url, "meta": {"download_slot": "proxy"}} for url in urls]
         seen = crawl(*requests, settings=settings)
     assert len(seen.pages) == 3
+
+
+def test_a_request_that_waited_goes_by_newer_rules_of_its_site(mode: str) -> None:
+    """The last one caused a load. While it waits for its slot, another request causes the next one."""
+    rules = [Answer(RULES), Answer("User-agent: *\nDisallow: /3\n")]
+    pages = {
+        "/0": Answer(before=lambda: time.sleep(0.1)),
+        "/1": replace(page("/new"), before=lambda: time.sleep(0.5)),
+        "/2": Answer(before=lambda: time.sleep(0.8)),
+    }
+    settings = {"DOWNLOAD_SLOTS": {"one": {"concurrency": 1}}, "NOROBOTS_TTL": 0.1, "NOROBOTS_TTL_MIN": 0}
+    with Site(lambda hit: rules.pop(0), pages) as site:
+        metas = [{"download_slot": "one", "dont_obey_robotstxt": number < 3} for number in range(4)]
+        requests = [{"url": f"{site.url}/{i}", "priority": -i, "meta": meta} for i, meta in enumerate(metas)]
+        seen = crawl(*requests, settings={**ADDON, **IN_ORDER, **settings}, arguments={"follow": True})
+    assert seen.pages == [f"{site.url}/{path}" for path in ("0", "1", "new", "2")]
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
 
 
 def test_a_download_slot_of_the_user_is_respected() -> None:
