@@ -106,7 +106,8 @@ class Parking:
             pulled = self._pull()
             ready = self._first() if self.lines else None
             if pulled is not None:
-                if ready is None or pulled.request.priority > ready.request.priority:
+                # One that was held may have got the last place.
+                if (ready is None or pulled.request.priority > ready.request.priority) and self._has_place():
                     return self._go(pulled)
                 self._join(pulled)
         if ready is None:
