@@ -344,9 +344,7 @@ class Judge:
         That of the crawl before is known if it came from the store, and was not asked for again.
         """
         asks = self._asks[origin]
-        known = [
-            ask.state for ask in asks if ask.since is not None and (ask.time > self._begin or len(asks) == 1)
-        ]
+        known = [ask.state for ask in asks if ask.since and (ask.time > self._resumed or ask is asks[-1])]
         return self._reading.delay(known[-1].body) if known and known[-1].body is not None else 0
 
     def _pace(self, arrival: Arrival) -> None:
