@@ -140,6 +140,17 @@ def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
     assert any(asked(ADDON) == asked({}) for _ in range(3))  # it varies on a busy machine
 
 
+def test_a_request_that_waited_is_checked_by_the_current_rules() -> None:
+    answers = [Answer(RULES), Answer("User-agent: *\nDisallow: /2\n")]
+    pages = {"/1": Answer(before=lambda: time.sleep(1.5)), "/2": Answer()}
+    with Site(lambda hit: answers.pop(0), pages) as site:
+        settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
+        seen = crawl(f"{site.url}/1", f"{site.url}/2", settings=settings)
+    assert seen.pages == [f"{site.url}/1"]
+    assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
+    assert site.targets() == ["/robots.txt", "/1", "/robots.txt"]
+
+
 def test_requests_whose_rules_expire_keep_their_place() -> None:
     settings = {**ADDON, **IN_ORDER, "NOROBOTS_TTL": 1, "NOROBOTS_TTL_MIN": 0}
     with Site(RULES) as site:
