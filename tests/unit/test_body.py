@@ -6,7 +6,6 @@ import sys
 from contextlib import ExitStack, suppress
 
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider, signals
@@ -14,8 +13,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 
 from scrapy_norobots.load.body import BodiesInFlight, decode
-from tests.helpers.sites.faults import COMPRESSORS, RULES
+from tests.helpers.sites.faults import COMPRESSORS, RULES, zstd_with_large_window
 
+ZSTD = "compression" if sys.version_info >= (3, 14) else "backports"
 ENCODINGS = {name: name.removeprefix("raw ") for name in COMPRESSORS}
 
 
@@ -72,12 +72,12 @@ def test_several_members_are_one_file(encoding: str) -> None:
 
 
 def test_a_window_larger_than_http_allows_is_an_error() -> None:
-    sent = zstd.compress(bytes(10_000_000), options={zstd.CompressionParameter.window_log: 26})
+    sent = zstd_with_large_window(bytes(10_000_000))
     with pytest.raises(ValueError, match="too much memory"):
         decode(sent, "zstd", 20_000_000)
 
 
-@pytest.mark.parametrize(("encoding", "module"), [("br", "brotli"), ("zstd", "backports")])
+@pytest.mark.parametrize(("encoding", "module"), [("br", "brotli"), ("zstd", ZSTD)])
 def test_an_encoding_without_its_package_is_an_error(
     encoding: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import gzip
 import socket
 import ssl
 import struct
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,10 +23,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import brotli
-from backports import zstd
 
 from tests.helpers.sites.certificate import make_certificate
 from tests.helpers.sites.site import need_many_hosts
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -39,6 +44,11 @@ BOMB = RULES + bytes(10_000_000)
 def raw_deflate(data: bytes) -> bytes:
     compressor = zlib.compressobj(1, wbits=-zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush()
+
+
+def zstd_with_large_window(data: bytes) -> bytes:
+    """With a window of 64 MiB, where HTTP allows 8 (RFC 9659)."""
+    return zstd.compress(data, options={zstd.CompressionParameter.window_log: 26})
 
 
 # Level 1, because all workers of the tests compress all bodies.
