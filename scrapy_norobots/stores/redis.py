@@ -210,10 +210,11 @@ def open_client(url: str) -> Redis | RedisCluster:
     exceptions, whose messages may have a password, if the URL is invalid.
     """
     scheme, _, kind = url.partition("://")[0].partition("+")
-    parts = urlsplit(url)
-    user, at, hosts = parts.netloc.rpartition("@")
-    one = f"{scheme}://{user}{at}localhost?{parts.query}" if kind else url
-    options: dict[str, Any] = dict(parse_url(one))
+    authority = re.split("[/?#]", url.partition("://")[2], maxsplit=1)[0]
+    user, at, hosts = authority.rpartition("@")
+    # With several hosts, newer Pythons split no URL that has an IPv6 address.
+    parts = urlsplit(url.replace(f"//{authority}", f"//{user}{at}localhost", 1))
+    options: dict[str, Any] = dict(parse_url(f"{scheme}://{parts.netloc}?{parts.query}"))
     path = parts.path.strip("/")
     is_end_of_password = "@" in parts.query + parts.fragment
     is_path = scheme == "unix" or _PATHS[kind].fullmatch(path)
