@@ -310,7 +310,7 @@ class Parking:
             return False
         if self._keeps_order and not self._has_cache and self._lines.has_one_alone():
             return False
-        return self._has_place() and len(self._parked) - self._sites.closed_count < self._most
+        return len(self._parked) - self._sites.closed_count < self._most
 
     def _park(self, parked: Parked) -> None:
         if not (waiting := self._sites.wait(parked)):
