@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.running.crawling import ADDON, IN_ORDER, QUEUE, crawl, hosts_of, wait_for
-from tests.helpers.sites import Answer, Hit, Site, page
+from tests.helpers.sites import Answer, Hit, Site
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
@@ -47,20 +46,6 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     asked = "".join("f" if hit.host == fast else "s" for hit in site.hits if hit.target != "/robots.txt")
     # As long as the fast host has pages, only few of the others come in a row.
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
-
-
-def test_while_requests_that_waited_for_a_delay_take_each_place_more_files_are_loaded(mode: str) -> None:
-    """The responses have links to one more host."""
-    settings = {"CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.2}
-    with Site(RULES, host="0.0.0.0") as site:
-        *hosts, last = hosts_of(site, 13)
-        site.answers["/1"] = page("/2")
-        site.answers["/2"] = replace(page(f"{last}/3"), before=lambda: time.sleep(0.15))
-        urls = [f"{host}/1" for host in hosts]
-        seen = crawl(*urls, settings={**ADDON, **settings}, arguments={"follow": True})
-    assert f"{last}/3" in seen.pages
-    asked = [hit.target for hit in site.hits if hit.target == "/2" or site.url_of(hit.host) == last]
-    assert asked.index("/robots.txt") < 8  # and not after all twelve
 
 
 @pytest.mark.parametrize(("hosts", "is_early"), [(8, False), (1, True)], ids=["more sites", "one site"])
@@ -198,7 +183,7 @@ def test_pages_not_cached_take_no_place_and_stay_in_the_job(mode: str, tmp_path:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     settings = {**ADDON, **cache, "CONCURRENT_REQUESTS": places}
     with Site(RULES, host="0.0.0.0") as site:
-        *others, last = hosts_of(site, 13)
+        *others, last = hosts_of(site, 7)
         cached = [f"{last}/{number}" for number in range(10)]
         crawl(*cached, settings=settings)
         site.hits.clear()
