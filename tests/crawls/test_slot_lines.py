@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,21 +48,33 @@ def test_requests_that_wait_for_a_delay_take_no_place(slow: int, delay: float) -
     assert len(max(asked[: asked.rindex("f")].split("f"), key=len)) <= 6
 
 
-def pages_before_the_next_file() -> int:
-    """Crawl twelve hosts that link to one more; return how many last pages are sent before its file."""
-    settings = {"CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.2}
+def test_a_request_that_takes_the_last_place_after_a_delay_does_not_keep_other_files_from_being_loaded(
+    mode: str, tmp_path: Path
+) -> None:
+    """With the HTTP cache, a request waits for the delay in the downloader."""
+    asked, in_time = threading.Event(), list[bool]()
+    last = Answer(before=lambda: in_time.append(asked.wait(PATIENCE)))
     with Site(RULES, host="0.0.0.0") as site:
-        *hosts, last = hosts_of(site, 13)
-        site.answers["/1"] = page("/2")
-        site.answers["/2"] = replace(page(f"{last}/3"), before=lambda: time.sleep(0.15))
-        crawl(*(f"{host}/1" for host in hosts), settings={**ADDON, **settings}, arguments={"follow": True})
-    asked = [hit.target for hit in site.hits if hit.target == "/2" or site.url_of(hit.host) == last]
-    return asked.index("/robots.txt")
-
-
-def test_while_requests_that_waited_for_a_delay_take_each_place_more_files_are_loaded(mode: str) -> None:
-    """On a busy machine, the requests may be in line, and not held. Then they go before others are taken."""
-    assert any(pages_before_the_next_file() < 8 for _ in range(3))
+        delayed, other, *more = hosts_of(site, 4)
+        host, other_host = (url.removeprefix("http://").partition(":")[0] for url in (delayed, other))
+        site.answers |= {
+            f"{other_host}/robots.txt": Answer(RULES, before=asked.set),
+            "/1": page(f"{delayed}/2", f"{more[0]}/2", f"{more[1]}/3", f"{other}/4"),
+            "/2": last,
+            "/3": Answer(before=lambda: time.sleep(2.5)),  # the delay is over then: it varies by half
+        }
+        settings = {
+            **ADDON,
+            **IN_ORDER,
+            "CONCURRENT_REQUESTS": 2,
+            "DOWNLOAD_SLOTS": {host: {"delay": 1.5, "concurrency": 1}},
+            "HTTPCACHE_ENABLED": True,
+            "HTTPCACHE_DIR": str(tmp_path),
+        }
+        urls = [f"{more[0]}/", f"{more[1]}/", f"{delayed}/1"]
+        seen = crawl(*urls, settings=settings, arguments={"follow": True})
+    assert len(seen.pages) == 7
+    assert in_time == [True, True]
 
 
 @pytest.mark.parametrize(("hosts", "is_early"), [(8, False), (1, True)], ids=["more sites", "one site"])
