@@ -61,7 +61,8 @@ def test_a_request_that_takes_the_last_place_after_a_delay_does_not_keep_other_f
             f"{other_host}/robots.txt": Answer(RULES, before=asked.set),
             "/1": page(f"{delayed}/2", f"{more[0]}/2", f"{more[1]}/3", f"{other}/4"),
             "/2": last,
-            "/3": Answer(before=lambda: time.sleep(2.5)),  # the delay is over then: it varies by half
+            # The delay of 1.5 s is over then: Scrapy makes it up to half as long again.
+            "/3": Answer(before=lambda: time.sleep(2.5)),
         }
         settings = {
             **ADDON,

@@ -22,6 +22,7 @@ from tests.helpers.running.crawling import (
     QUEUE,
     Crawl,
     crawl,
+    hosts_of,
     run_crawl,
 )
 from tests.helpers.sites import Answer, Site, page
@@ -148,6 +149,17 @@ def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: range)
         seen = crawl(f"{site.url}/", settings=settings, spider="scheduling.Watching", arguments=arguments)
     assert seen.notes["most parked"] in most
     assert len(seen.pages) > 50
+
+
+def test_no_more_requests_of_all_sites_wait_than_may(mode: str) -> None:
+    """Ten may wait, and 16 are sent at a time. Those of many sites wait for a delay."""
+    settings = {**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.3}
+    with Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{host}/{number}" for number in range(2) for host in hosts_of(site, 40)]
+        arguments = {"then": urls, "most_waiting": 10}
+        seen = crawl("data:,", settings=settings, spider="scheduling.Watching", arguments=arguments)
+    assert len(seen.pages) == 1 + len(urls)
+    assert 5 < seen.notes["most parked"] <= 26
 
 
 def test_a_lazy_start_adds_no_more_requests_while_a_line_is_long(mode: str) -> None:
