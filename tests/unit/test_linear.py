@@ -27,12 +27,12 @@ READERS = {
     """,
     "lines that are almost fields": """
         from scrapy_norobots.standard import RobotsTxt
-        assert RobotsTxt.parse(3_000_000 * "User agent\\n").allowed("/", "FooBot")
+        assert RobotsTxt.parse(1_000_000 * "User agent\\n").allowed("/", "FooBot")
     """,
     "rules without effect": """
         from scrapy_norobots.standard.groups import rules_without_effect
-        rules, idle = rules_without_effect(100_000 * "User-agent: FooBot\\nDisallow: /x\\nDisallow: ftp:\\n")
-        assert (len(rules), len(idle)) == (200_000, 100_000)
+        rules, idle = rules_without_effect(50_000 * "User-agent: FooBot\\nDisallow: /x\\nDisallow: ftp:\\n")
+        assert (len(rules), len(idle)) == (100_000, 50_000)
         from scrapy_norobots.standard import RobotsTxt
         robots = RobotsTxt.parse(100_000 * "User-agent: a\\nAllow: /\\n", reading="rfc9309")
         assert len(robots.records) == 100_000
@@ -62,7 +62,7 @@ READERS = {
     "names of users in URLs": """
         from scrapy_norobots.standard.decision import without_userinfo
         for text in ("://", "'a:", "(", " a:"):
-            assert without_userinfo("@" + 200_000 * text).startswith("@")
+            assert without_userinfo("@" + 100_000 * text).startswith("@")
     """,
 }
 
@@ -70,5 +70,5 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 def test_what_a_site_sends_is_read_in_linear_time(name: str, tmp_path: Path) -> None:
     (tmp_path / "reader.py").write_text(dedent(READERS[name]))
-    done = processes.run("reader", cwd=tmp_path, timeout=250)
+    done = processes.run("reader", cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
