@@ -3,7 +3,7 @@
 # WORKERS: how many tests run at once. Crawl tests wait about as long as they compute.
 
 PYTHON ?= python3
-WORKERS ?= 6
+WORKERS ?= 8
 # ARGS: more arguments for pytest, in test-select, test-no-reactor, test-other-modes and test-oldest.
 # Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
