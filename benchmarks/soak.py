@@ -167,7 +167,7 @@ def crawl(port: int, minutes: float, store: str, folder: str) -> None:
             "came": Walker.came,
             "dropped": Walker.dropped,
             "origins": HOSTS + Walker.new,
-            "held": len(middleware.loader._loads) + len(getattr(middleware._room, "_parked", ())),
+            "held": len(middleware.loader.loads) + len(getattr(middleware._room, "_parked", ())),
             "memory": memory,
             "stats": crawler.stats.get_stats(),
         },

@@ -90,7 +90,7 @@ class RobotsLoader:
         self.proxy_of, self.is_own = self._fetcher.proxy_of, self._fetcher.is_own
         self._store = self._open_store()
         self.origins = OriginCache(memory_max=config.memory_max)
-        self._loads: dict[Origin, _Load] = {}
+        self.loads: dict[Origin, _Load] = {}
         # While its signal is handled, an access may expire, and the handlers may send requests to its origin.
         self._announced: dict[Origin, Access] = {}
         self._thread = ThreadPoolExecutor(1, "norobots-reader")
@@ -119,7 +119,7 @@ class RobotsLoader:
         """Let the loads in flight give back their locks, and close the store."""
         if self._store is not None:
             waited = 0.0
-            while self._loads and waited < _CLOSING_MAX:
+            while self.loads and waited < _CLOSING_MAX:
                 await compat.sleep(_FIRST_PAUSE)
                 waited += _FIRST_PAUSE
             await self._store.close()
@@ -130,10 +130,10 @@ class RobotsLoader:
         No waiter owns the load, so to cancel one, even the first, does not affect the others.
         """
         waiter: Deferred[Access] = Deferred()
-        if origin in self._loads:
-            self._loads[origin].waiters.append(waiter)
+        if origin in self.loads:
+            self.loads[origin].waiters.append(waiter)
         else:
-            load = self._loads[origin] = _Load([waiter])
+            load = self.loads[origin] = _Load([waiter])
             load.task = compat.spawn(self._run(origin, request, robot))
         return await compat.waiting_for(waiter)
 
@@ -144,7 +144,7 @@ class RobotsLoader:
             # A waiter would take asyncio's `CancelledError` for its own.
             told = exc if isinstance(exc, Exception) else RuntimeError(repr(exc))
             result = Failure(told)  # type: ignore[no-untyped-call]
-        for waiter in self._loads.pop(origin).waiters:
+        for waiter in self.loads.pop(origin).waiters:
             if not waiter.called:  # resuming one may cancel another
                 waiter.callback(result)
 

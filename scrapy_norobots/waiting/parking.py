@@ -68,6 +68,7 @@ class Parking:
         self._events.dropped.connect(self._dropped)
         self._waits_for, self._forbids = middleware.waits_for, middleware.forbids
         self._has_place = slots.has_place
+        self._loads = middleware.loader.loads  # those in flight
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
@@ -254,13 +255,12 @@ class Parking:
     # For the middleware
 
     def access_of(self, request: Request) -> Access | None:
-        """Return the access that a request has waited for, also an expired one; raise a bug's exception."""
+        """Return the access by which a request goes, also if it has expired; raise a bug's exception."""
         sent = self.sent.get(request)
-        if sent is None:
-            return None
-        if sent.error is not None:
+        access = None if sent is None else sent.access
+        if sent is not None and sent.error is not None:
             raise sent.error
-        return sent.access
+        return None if access is None or access.snapshot.origin in self._loads else access
 
     def gives_back(self, request: Request, access: Access) -> bool:
         """Return whether a request to a closed site waits here; if so, the middleware returns it to Scrapy.
@@ -378,7 +378,7 @@ class Parking:
                 or is_overridden(parked.request)  # since it began to wait
                 or parked.error is not None
                 or not self._sites.must_wait(parked.request, question)
-                or parked.access is not None
+                or (parked.access is not None and question.origin not in self._loads)
             )
             if parked.gate is not None:
                 is_forbidden = question is not None and self._forbids(question)

@@ -195,8 +195,8 @@ class Sites:
     async def _let_go(self, waiting: list[Parked], access: Access | None) -> None:
         """Release the requests of a site in their order, some in each turn of the event loop.
 
-        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
-        is shorter than the wait would be loaded for ever.
+        One of them goes by what was loaded, also if that expires before its turn, unless it is loaded again
+        then. Else a file whose lifetime is shorter than the wait would be loaded for ever.
         """
         self._leaving.append(waiting)
         is_short_lived = access is not None and access.lifetime <= 0

@@ -228,6 +228,41 @@ def test_a_request_that_waited_goes_by_newer_rules_of_its_site(mode: str) -> Non
     assert [drop.type for drop in seen.drops] == ["RobotsForbidden"]
 
 
+def test_a_request_that_waited_does_not_go_while_its_file_is_loaded_again(mode: str) -> None:
+    """`/1` waits for its slot until its rules have expired. The next file, behind a redirect, forbids it."""
+    begun, has_slot, is_asked_again, is_over = (threading.Event() for _ in range(4))
+    robots = [
+        Answer(RULES, before=begun.wait),
+        Answer(status=302, headers={"Location": "/moved.txt"}, before=is_asked_again.set),
+    ]
+
+    def hold() -> None:
+        has_slot.set()
+        is_asked_again.wait()
+
+    def expire() -> None:
+        begun.set()
+        has_slot.wait()
+        time.sleep(2.1)
+
+    with Site(Answer(RULES, before=is_over.set), host="127.0.0.2") as other:
+        answers = {
+            "/2": replace(page(f"{other.url}/"), before=hold),
+            "/3": replace(page("/4"), before=expire),
+            "/moved.txt": Answer("User-agent: *\nDisallow: /\n", before=is_over.wait),
+        }
+        with Site(lambda hit: robots.pop(0), answers) as site:
+            requests: list[dict[str, Any]] = [
+                {"url": f"{site.url}/1", "meta": {"download_slot": "one"}},
+                {"url": f"{site.url}/2", "meta": {"download_slot": "one"}, "priority": 1},
+                {"url": f"{site.url}/3", "meta": {"download_slot": "two", "dont_obey_robotstxt": True}},
+            ]
+            settings = {**ADDON, **IN_ORDER, "DOWNLOAD_SLOTS": {"one": {"concurrency": 1}}, "NOROBOTS_TTL": 2}
+            seen = crawl(*requests, settings=settings, arguments={"follow": True})
+            assert {drop.url.removeprefix(site.url): drop.line for drop in seen.drops} == {"/1": 2, "/4": 2}
+            assert site.pages() == ["/2", "/3", "/moved.txt"]
+
+
 def test_a_download_slot_of_the_user_is_respected() -> None:
     with Site(RULES) as site:
         seen = crawl(
