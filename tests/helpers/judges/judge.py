@@ -14,10 +14,8 @@ The current file is determined without a tolerance of time. If a host gets one r
 passed its check arrives before the request for the next file, which is made only after the last file has
 expired, and which is behind the page in Scrapy's queue. If a host gets N requests at a time, N - 1 pages may
 be in transit when the next file is requested, so at most N - 1 pages that arrive later may follow the
-previous file. So may the first page with each proxy, which has caused the last load: it goes by what was
-loaded also if that has expired. The delay is checked without a tolerance too. Requests that are in transit
-together may arrive at any time, but of N + 1 requests, the last one is sent after the response to one of the
-others.
+previous file. The delay is checked without a tolerance too. Requests that are in transit together may arrive
+at any time, but of N + 1 requests, the last one is sent after the response to one of the others.
 """
 
 from __future__ import annotations
@@ -129,7 +127,6 @@ class Ask:
     state: State = NOTHING_KNOWN
     since: float | None = None
     pages: list[float] = field(default_factory=list)
-    first: dict[str, str] = field(default_factory=dict)  # the first page with each proxy
     late: int = 0
     is_extended: bool = False  # the crawl has failed to replace the file, and a proxy has seen that
     is_unsure: bool = False  # the crawl may have lost the response
@@ -389,20 +386,13 @@ class Judge:
 
     def _check(self, arrival: Arrival, asks: list[Ask]) -> None:
         """Check that the current file of an origin allows a page."""
-        ask, is_late, name = asks[-1], False, resource(arrival.url)
-        proxy = self._world.manner.meta(arrival.url).get("proxy", "")
+        ask, name = asks[-1], resource(arrival.url)
         if not self._allows(ask.state, arrival.url):
             ask.late += 1
-            is_late = any(
-                self._allows(one.state, arrival.url)
-                and (ask.late < self._world.at_once or one.first.setdefault(proxy, name) == name)
-                for one in asks[-2:-1]
-            )
-            if not is_late:
-                self.faults.append(f"forbidden by file {len(asks)}, and requested: {arrival.url}")
-        if is_late:
-            return
-        ask.first.setdefault(proxy, name)
+            was_allowed = any(self._allows(one.state, arrival.url) for one in asks[-2:-1])
+            if was_allowed and ask.late < self._world.at_once:
+                return
+            self.faults.append(f"forbidden by file {len(asks)}, and requested: {arrival.url}")
         # The file arrived before a page was checked by it, and N pages cannot all have been checked before.
         ask.pages.append(arrival.time)
         if len(ask.pages) >= self._world.at_once and name in self._found:

@@ -1,7 +1,7 @@
 """A second, simple implementation of RFC 9309 as docs/rfc9309.md reads it, to compare with the parser.
 
 It shares no code with the package, is not fast, and only decides: ``allowed(body, url, robot)``. Each
-function is one section of the RFC. `comparison` compares both.
+function is one section of the RFC. Files are decoded as in `oracle`. `comparison` compares both.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
+
+from tests.helpers.judges.oracle import decode
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TOKEN = LETTERS + "_-"
@@ -31,8 +33,8 @@ class Line(NamedTuple):
 # --- 2.2: lines and fields
 
 
-def lines(body: bytes) -> Iterator[Line]:
-    text = body.decode("utf-8", "surrogateescape").lstrip("\ufeff")
+def lines(body: bytes | str) -> Iterator[Line]:
+    text = decode(body)
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         found = field(line.split("#")[0].strip(BLANKS))
         if found is not None:
@@ -94,7 +96,7 @@ def product(header: str) -> str:
 
 
 @lru_cache(maxsize=100)
-def lines_for(body: bytes, robot: str) -> list[Line]:
+def lines_for(body: bytes | str, robot: str) -> list[Line]:
     """Return the lines in all groups that apply to a robot."""
     groups: list[tuple[list[str], list[Line]]] = []
     for line in lines(body):
@@ -114,7 +116,7 @@ def lines_for(body: bytes, robot: str) -> list[Line]:
     return [rule for rules in chosen for rule in rules]
 
 
-def delay(body: bytes, robot: str) -> float | None:
+def delay(body: bytes | str, robot: str) -> float | None:
     """Return the largest ``Crawl-delay`` of a robot; the worlds have decimal numbers, or words."""
     values = [line.value for line in lines_for(body, robot) if line.kind == "delay"]
     return max((float(value) for value in values if value.replace(".", "", 1).isdigit()), default=None)
@@ -202,7 +204,7 @@ def path_of(rule: Line, origin: str) -> str | None:
     return f"/{value}"
 
 
-def allowed(body: bytes, url: str, robot: str) -> bool:
+def allowed(body: bytes | str, url: str, robot: str) -> bool:
     parts = url.split("#", maxsplit=1)[0].split("/", 3)
     origin, target = "/".join(parts[:3]), "/" + (parts[3] if len(parts) > 3 else "")
     sent = octets(target)

@@ -254,7 +254,7 @@ def later_case(some: Random) -> Case:
             # What a rule matches, or nearly.
             paths[0] = re.sub(r"\*", lambda _: some.choice(_LATER_TARGETS), line.partition(": ")[2])
     return Case(
-        some.choice(LINE_ENDS).join(lines).encode(),
+        _encoded(some, some.choice(LINE_ENDS).join(lines)),
         [(_LATER_ORIGIN + path, some.choice(_LATER_ROBOTS)) for path in paths],
     )
 
