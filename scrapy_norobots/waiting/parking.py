@@ -126,16 +126,14 @@ class Parking:
         del self.sent[request]
         if request in self._parked:  # it was held until the crawl closed
             return True
-        question = self._waits_for(request)
-        assert question is not None  # it was given back because of its origin
-        parked = self._new(request, question, State.GIVEN_BACK, sent.number)
-        self._enter(parked, State.LOADING)
+        sent.question, sent.slot = self._waits_for(request), self._slots.of(request)
+        self._enter(sent, State.LOADING)
         if compat.is_closing(self._crawler):
-            parked.move(State.CLOSED)
+            sent.move(State.CLOSED)
             self._events.wait.send(request, "waited")
-            self._lines.add(parked)
+            self._lines.add(sent)
         else:
-            self._sites.wait(parked)
+            self._sites.wait(sent)
         return True
 
     def add(self, request: Request) -> bool:

@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from scrapy.settings import default_settings
 
 from tests.helpers.running.crawling import (
     ADDON,
+    DROP_AT_ONCE,
     IN_ORDER,
     PLAIN_QUEUE,
     QUEUE,
@@ -261,6 +263,58 @@ def test_a_request_that_waited_does_not_go_while_its_file_is_loaded_again(mode: 
             seen = crawl(*requests, settings=settings, arguments={"follow": True})
             assert {drop.url.removeprefix(site.url): drop.line for drop in seen.drops} == {"/1": 2, "/4": 2}
             assert site.pages() == ["/2", "/3", "/moved.txt"]
+
+
+def test_a_request_that_waited_goes_by_no_rules_before_the_last_failure() -> None:
+    """`/1` waits for its slot until its rules have expired, and the next download of its file has failed."""
+    begun, has_slot, is_over = (threading.Event() for _ in range(3))
+    robots = [Answer(RULES, before=begun.wait), Answer(status=503)]
+
+    def hold() -> None:
+        has_slot.set()
+        is_over.wait()
+        time.sleep(0.5)
+
+    def expire() -> None:
+        begun.set()
+        has_slot.wait()
+        time.sleep(2.1)
+
+    with Site(Answer(RULES, before=is_over.set), host="127.0.0.2") as other:
+        answers = {
+            "/2": Answer(before=hold),
+            "/3": replace(page("/4", f"{other.url}/"), before=expire),
+        }
+        with Site(lambda hit: robots.pop(0), answers) as site:
+            requests: list[dict[str, Any]] = [
+                {"url": f"{site.url}/1", "meta": {"download_slot": "one"}},
+                {"url": f"{site.url}/2", "meta": {"download_slot": "one"}, "priority": 1},
+                {"url": f"{site.url}/3", "meta": {"download_slot": "two", "dont_obey_robotstxt": True}},
+            ]
+            settings = {
+                **DROP_AT_ONCE,
+                "DOWNLOAD_SLOTS": {"one": {"concurrency": 1}},
+                "NOROBOTS_TTL": 2,
+                "NOROBOTS_STALE_TTL": 0,
+                "NOROBOTS_ERROR_TTL": 0.1,
+                "NOROBOTS_RETRY_TIMES": 0,
+            }
+            seen = crawl(*requests, settings={**ADDON, **IN_ORDER, **settings}, arguments={"follow": True})
+            assert {drop.url.removeprefix(site.url): drop.type for drop in seen.drops} == {
+                "/1": "RobotsUnreachable",
+                "/4": "RobotsUnreachable",
+            }
+            assert site.pages() == ["/2", "/3"]
+
+
+def test_a_file_that_expires_at_once_is_downloaded_once_for_each_page() -> None:
+    """Some downloads take longer than the delay, so that pages which are next wait for them again."""
+    numbers = count()
+    settings = {"NOROBOTS_TTL": 0.001, "NOROBOTS_TTL_MIN": 0, "DOWNLOAD_DELAY": 0.1}
+    with Site(lambda hit: Answer(RULES, before=lambda: time.sleep(0.18 * (next(numbers) % 3 == 0)))) as site:
+        crawl(*(f"{site.url}/{number}" for number in range(16)), settings={**ADDON, **IN_ORDER, **settings})
+        assert len(site.pages()) == 16
+        assert len(site.robots_hits()) <= 16 + 4
 
 
 def test_a_download_slot_of_the_user_is_respected() -> None:
