@@ -327,8 +327,8 @@ class Parking:
         if self._lines.is_long(parked.slot):
             self._paused_until = math.inf
 
-    def _new(self, request: Request, question: Question | None, state: State, number: int = 0) -> Parked:
-        return Parked(request, question, self._slots.of(request), number or next(self._numbers), state)
+    def _new(self, request: Request, question: Question | None, state: State) -> Parked:
+        return Parked(request, question, self._slots.of(request), next(self._numbers), state)
 
     def _enter(self, parked: Parked, state: State) -> None:
         parked.move(state)
@@ -370,10 +370,10 @@ class Parking:
     def _first(self) -> Parked | None:
         """Return the next request in line. Let those that are held go; let expired rules be loaded again."""
         while self._has_place() and (parked := self._lines.first()) is not None:
-            question = parked.question
+            # It may be exempt since it began to wait.
+            question = None if is_overridden(parked.request) else parked.question
             may_go = (
                 question is None
-                or is_overridden(parked.request)  # since it began to wait
                 or parked.error is not None
                 or not self._sites.must_wait(parked.request, question)
                 or (parked.access is not None and question.origin not in self._loads)

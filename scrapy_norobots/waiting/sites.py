@@ -154,8 +154,7 @@ class Sites:
         for site in self._sites.values():
             if site.task is not None:
                 compat.cancel(site.task)
-        waiting = [site.waiting for site in self._sites.values()]
-        return list(chain.from_iterable(waiting + self._leaving))
+        return list(chain(*(site.waiting for site in self._sites.values()), *self._leaving))
 
     def _loaded(self, load: Load) -> None:
         if load.access.is_closed_for_now:
@@ -252,7 +251,8 @@ class Sites:
     def _close(self, parked: Parked) -> None:
         self.closed_count += 1
         parked.move(State.CLOSED)
-        self._tell([parked], self._events.wait.send, parked.request, "waited")
+        if not parked.is_given_up:  # else this has been told, and not yet how it ended
+            self._tell([parked], self._events.wait.send, parked.request, "waited")
 
     def _tell(self, about: list[Parked], send: Callable[..., None], *event: object) -> None:
         """Send an event about requests. If a feature raises, none of them may be sent."""

@@ -268,7 +268,11 @@ def test_a_request_that_waited_does_not_go_while_its_file_is_loaded_again(mode: 
 def test_a_request_that_waited_goes_by_no_rules_before_the_last_failure() -> None:
     """`/1` waits for its slot until its rules have expired, and the next download of its file has failed."""
     begun, has_slot, is_over = (threading.Event() for _ in range(3))
-    robots = [Answer(RULES, before=begun.wait), Answer(status=503)]
+    robots = [
+        Answer(RULES, before=begun.wait),
+        Answer(status=503),
+        Answer("User-agent: *\nDisallow: /1\n"),
+    ]
 
     def hold() -> None:
         has_slot.set()
@@ -301,7 +305,7 @@ def test_a_request_that_waited_goes_by_no_rules_before_the_last_failure() -> Non
             }
             seen = crawl(*requests, settings={**ADDON, **IN_ORDER, **settings}, arguments={"follow": True})
             assert {drop.url.removeprefix(site.url): drop.type for drop in seen.drops} == {
-                "/1": "RobotsUnreachable",
+                "/1": "RobotsForbidden",
                 "/4": "RobotsUnreachable",
             }
             assert site.pages() == ["/2", "/3"]
