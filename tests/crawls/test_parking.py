@@ -311,6 +311,27 @@ def test_a_request_that_waited_goes_by_no_rules_before_the_last_failure() -> Non
             assert site.pages() == ["/2", "/3"]
 
 
+def test_a_request_that_becomes_exempt_while_it_is_held_is_sent() -> None:
+    """While `/1` waits for its delay, `/4` causes a load of rules that forbid it, and exempts it."""
+    robots = [Answer(RULES), Answer("User-agent: *\nDisallow: /1\n")]
+    settings = {
+        "DOWNLOAD_SLOTS": {"one": {"concurrency": 1, "delay": 1.5}},
+        "NOROBOTS_TTL": 0.5,
+        "NOROBOTS_TTL_MIN": 0,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsLater": 950},
+    }
+    answers = {"/3": replace(page("/4"), before=lambda: time.sleep(0.6))}
+    with Site(lambda hit: robots.pop(0), answers) as site:
+        requests: list[dict[str, Any]] = [
+            {"url": f"{site.url}/0", "meta": {"download_slot": "one"}},
+            {"url": f"{site.url}/1", "meta": {"download_slot": "one"}},
+            {"url": f"{site.url}/3", "meta": {"dont_obey_robotstxt": True}},
+        ]
+        seen = crawl(*requests, settings={**ADDON, **IN_ORDER, **settings}, arguments={"follow": True})
+        assert site.pages() == ["/0", "/1", "/3", "/4"]
+    assert not seen.drops
+
+
 def test_a_file_that_expires_at_once_is_downloaded_once_for_each_page() -> None:
     """Some downloads take longer than the delay, so that pages which are next wait for them again."""
     numbers = count()

@@ -43,6 +43,20 @@ class SignsUrls:
         return None if "key=" in request.url else request.replace(url=f"{request.url}?key=7")
 
 
+class ExemptsLater:
+    """A downloader middleware that makes requests for ``/1`` exempt when a request for ``/4`` comes."""
+
+    def __init__(self) -> None:
+        self._held: list[Request] = []
+
+    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/1"):
+            self._held.append(request)
+        if request.url.endswith("/4"):
+            for held in self._held:
+                held.meta["dont_obey_robotstxt"] = True
+
+
 class DeadProxy:
     """A downloader middleware that sends all requests to a missing proxy."""
 
