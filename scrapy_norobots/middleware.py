@@ -168,10 +168,9 @@ class NoRobotsMiddleware:
         # An earlier middleware may have changed what the request asks since it waited.
         if expired is not None and expired.snapshot.origin == question.origin:
             latest = self._origins.latest(question.origin)  # another request may have caused the next load
-            if latest is None or latest is expired or not latest.is_closed_for_now:
-                access = latest or expired
-                await self.loader.prepare(access, question.robot)
-                return access
+            if latest is not None and not latest.is_closed_for_now:
+                await self.loader.prepare(latest, question.robot)
+                return latest
         return await self.loader.load(question.origin, request, question.robot)
 
     async def _answer(self, request: Request, question: Question, expired: Access | None) -> Response | None:

@@ -126,7 +126,7 @@ class Parking:
         del self.sent[request]
         if request in self._parked:  # it was held until the crawl closed
             return True
-        sent.question, sent.slot = self._waits_for(request), self._slots.of(request)
+        sent.question, sent.slot = self._waits_for(request) or sent.question, self._slots.of(request)
         self._enter(sent, State.LOADING)
         if compat.is_closing(self._crawler):
             sent.move(State.CLOSED)
@@ -253,7 +253,7 @@ class Parking:
     # For the middleware
 
     def access_of(self, request: Request) -> Access | None:
-        """Return the access by which a request goes, also if it has expired; raise a bug's exception."""
+        """Return the access that a request has waited for, unless it is loaded again; raise a bug's exception."""
         sent = self.sent.get(request)
         access = None if sent is None else sent.access
         if sent is not None and sent.error is not None:

@@ -194,14 +194,13 @@ class Sites:
     async def _let_go(self, waiting: list[Parked], access: Access | None) -> None:
         """Release the requests of a site in their order, some in each turn of the event loop.
 
-        One of them goes by what was loaded, also if that expires before its turn. Else a file whose lifetime
-        is shorter than the wait would be loaded for ever. If it is loaded again then, it goes by that.
+        One of them goes by the last file, also if that expires before its turn. Else a file whose lifetime is
+        shorter than the wait would be loaded for ever.
         """
         self._leaving.append(waiting)
         is_short_lived = access is not None and access.lifetime <= 0
-        for parked in waiting:
-            if is_short_lived or parked is waiting[0] or parked.access is not None:
-                parked.access = access
+        for parked in waiting if is_short_lived else waiting[:1]:
+            parked.access = access
         is_given_up = access is None or access.kind == "closed"
         while True:
             some = waiting[:_AT_ONCE]

@@ -74,7 +74,7 @@ class Parked:
     middleware changes that. It is None if the request needs no download slot. `key` is that of the requests
     that wait until this one has been answered. `is_given_up` is true after the last retry of its site has
     failed. `gate` is fired when a request may be sent that waits in the downloader, after the middlewares.
-    `access` judges it, also if it has since expired. `error` is what a bug raised while it waited.
+    `access` is of the load that it caused, see `Sites`. `error` is what a bug raised while it waited.
     """
 
     request: Request
