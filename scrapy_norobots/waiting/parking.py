@@ -253,7 +253,7 @@ class Parking:
     # For the middleware
 
     def access_of(self, request: Request) -> Access | None:
-        """Return the access that a request has waited for, unless it is loaded again; raise a bug's exception."""
+        """Return the access that a request has waited for, unless a load runs; raise a bug's exception."""
         sent = self.sent.get(request)
         access = None if sent is None else sent.access
         if sent is not None and sent.error is not None:
