@@ -351,7 +351,7 @@ class Judge:
         one of them may be sent before the crawl has read the file of this origin.
         """
         # A file of the crawl before that is asked for again was not in the store any more.
-        is_unknown = arrival.asker and all(ask.time <= self._begin for ask in self._asks[arrival.origin])
+        is_unknown = arrival.asker and all(ask.time <= self._resumed for ask in self._asks[arrival.origin])
         sent, delay = self._sent[arrival.origin], 0 if is_unknown else self._delay(arrival.origin)
         earlier = sent[-self._world.at_once :]
         if len(earlier) == self._world.at_once and arrival.asker in ("", arrival.origin):
