@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.command import Measured, measure
 from benchmarks.crawl import serving
 from benchmarks.report import progress, table
 from benchmarks.server import ROBOTS
@@ -27,39 +26,11 @@ URLS = 1_000_000
 ORIGINS = 1_000
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The result of a run: seconds, seconds of processor time, and peak memory in bytes."""
-
-    seconds: float
-    cpu: float
-    peak: int
-
-
-# Runs a command, and writes its figures to standard error. The peak memory of a process includes that of the
-# process that forked it, so a small process forks.
-_MEASURE = """
-import resource, subprocess, sys, time
-started = time.perf_counter()
-status = subprocess.run(sys.argv[1:]).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
-sys.exit(status == 2)
-"""
-
-
-def measure(folder: Path, urls: Path, *options: str) -> Measured:
+def check(folder: Path, urls: Path, *options: str) -> Measured:
     """Run the command with a file of URLs on its standard input."""
     command = [sys.executable, "-m", "scrapy", "robots-check", *options, "-"]
     with urls.open() as stdin, Path(os.devnull).open("w") as stdout:
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURE, *command],
-            stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, cwd=folder, text=True, check=False,
-        )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    seconds, cpu, peak = done.stderr.split()[-3:]
-    return Measured(float(seconds), float(cpu), int(peak) * 1024)
+        return measure(command, stdin=stdin, stdout=stdout, cwd=folder)
 
 
 def write_urls(folder: Path, port: int) -> tuple[Path, Path]:
@@ -103,7 +74,7 @@ def run(rounds: int) -> None:
         for number in range(1, rounds + 1):
             for way, options in ways.items():
                 progress(f"round {number} of {rounds}: {way}")
-                seen[way].append((measure(folder, many, *options), measure(folder, few, *options)))
+                seen[way].append((check(folder, many, *options), check(folder, few, *options)))
     rows = []
     for way, runs in seen.items():
         rows.append(

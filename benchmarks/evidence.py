@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +19,7 @@ from statistics import median
 from scrapy.http import Response
 from scrapy.utils.python import global_object_name
 
+from benchmarks import command
 from benchmarks.crawl import Measured, measure, serving
 from benchmarks.report import progress, table, with_ratio
 from scrapy_norobots.features.evidence import fields
@@ -86,16 +85,8 @@ def audit() -> None:
         write(folder)
         written = time.process_time() - start
         progress("and audited")
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "robots-audit", "--json", name],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        summary = json.loads(done.stdout)
+        done = command.measure([sys.executable, "-m", "scrapy", "robots-audit", "--json", name])
+        summary = json.loads(done.output)
         assert not summary["problems"], summary
         table(
             f"evidence: an audit of {sum(summary['decisions'].values()):,} decisions",
@@ -111,8 +102,8 @@ def audit() -> None:
                     f"{AUDITED_HOSTS:,}",
                     f"{written / DECISIONS * 1e6:.1f} µs a decision",
                     f"{_size(folder, '.jsonl.gz') / DECISIONS:.0f}",
-                    f"{taken / DECISIONS * 1e6:.1f} µs a decision",
-                    f"{after.ru_maxrss * 1024 / 1e6:.0f} MB",
+                    f"{done.cpu / DECISIONS * 1e6:.1f} µs a decision",
+                    f"{done.peak / 1e6:.0f} MB",
                 ]
             ],
         )
