@@ -66,10 +66,6 @@ def test_requests_are_at_least_the_crawl_delay_apart(setup: dict[str, Any], mode
         pytest.param({"ROBOTSTXT_PARSER": PROTEGO}, id="another parser"),
         pytest.param({"NOROBOTS_DRY_RUN": True}, id="a dry run"),
         pytest.param({"DOWNLOADER_MIDDLEWARES": LATER_SLOT}, id="a slot that is set later"),
-        pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": LATER_SLOT, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0},
-            id="a slot that is set later, when robots.txt has expired",
-        ),
     ],
 )
 def test_crawl_delay_is_a_lower_bound_of_other_delays(settings: dict[str, Any]) -> None:
@@ -77,6 +73,16 @@ def test_crawl_delay_is_a_lower_bound_of_other_delays(settings: dict[str, Any]) 
         seen = crawl(*(f"{site.url}/{i}" for i in range(4)), settings={**OBEY, **settings})
     assert len(seen.pages) == 4
     assert shortest(site) >= DELAY
+
+
+def test_a_slot_that_is_set_later_keeps_the_delay_of_an_expired_file() -> None:
+    settings = {**OBEY, "DOWNLOADER_MIDDLEWARES": LATER_SLOT, "NOROBOTS_TTL": 0, "NOROBOTS_TTL_MIN": 0}
+    with Site(SLOW, {"/0": page("/1", "/2", "/3")}) as site:
+        seen = crawl(f"{site.url}/0", arguments={"follow": True}, settings=settings)
+    assert len(seen.pages) == 4
+    # The file is loaded again in the slot of its host, which is another one.
+    times = sorted(hit.time for hit in site.hits if hit.target != "/robots.txt")
+    assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
 
 
 def test_crawl_delay_counts_from_the_last_response(mode: str) -> None:
