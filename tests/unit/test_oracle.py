@@ -25,7 +25,7 @@ SEEDS = {"1994": range(3), "multivalue": range(1), "rfc9309": range(3)}
 )
 def test_both_implementations_agree_on_random_files(reading: str, seed: int) -> None:
     """``python -m tests.helpers.judges.comparison`` asks about more of them."""
-    assert list(compare(reading, seed, 700)) == []
+    assert list(compare(reading, seed, 400)) == []
 
 
 @given(st.randoms(use_true_random=False))

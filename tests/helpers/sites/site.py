@@ -165,6 +165,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is sent at once; in two parts, the second would wait for an acknowledgement
     server: _Server
 
     def do_GET(self) -> None:
