@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 8
-# ARGS: more arguments for pytest, in test-select, test-no-reactor, test-other-modes and test-oldest.
+# ARGS: more arguments for pytest, in test-select, test-no-reactor and test-oldest.
 # Pythons that need not be on the PATH; tox fails at one that is too old for it.
 PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
@@ -24,7 +24,7 @@ COMPILED := $(VENV)/compiled-$(VERSION)
 # The demo needs only a part of it, and uses the whole if that is there.
 DEMO_READY := $(or $(wildcard $(READY)),$(VENV)/ready-for-demo-$(VERSION))
 
-.PHONY: help venv demo test test-select test-no-reactor test-other-modes test-oldest test-all coverage check docs bench clean
+.PHONY: help venv demo test test-select test-no-reactor test-oldest test-all coverage check docs bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -42,9 +42,6 @@ test-select: $(COMPILED) ## Run the crawl tests with another reactor than asynci
 
 test-no-reactor: $(COMPILED) ## Run the crawl tests without a reactor
 	CRAWL_MODES="no reactor" $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
-
-test-other-modes: $(COMPILED) ## Run both at once, which takes less time
-	CRAWL_MODES="select,no reactor" $(BIN)/python -m pytest $(XDIST) $(ARGS) tests/crawls
 
 test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest installed Python
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."

@@ -393,7 +393,7 @@ def test_each_redirect_of_a_file_is_checked(site: Site, other: Site, mode: str, 
 # Retries and redirects
 
 
-def test_a_retried_page_is_checked_without_another_download(site: Site, mode: str) -> None:
+def test_a_retried_page_is_checked_without_another_download(site: Site) -> None:
     answers = iter([Answer(status=503), Answer(status=503), page()])
     site.answers["/open"] = lambda hit: next(answers)
     seen = crawl(f"{site.url}/open")

@@ -242,7 +242,7 @@ def test_pages_that_wait_for_pages_of_the_same_host_get_them(delay: float, hosts
     assert not seen.drops
 
 
-def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time(mode: str) -> None:
+def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time() -> None:
     closing = {"Connection": "close"}
     robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:

@@ -378,7 +378,7 @@ LARGE = b"# " + hashlib.shake_256(b"town").hexdigest(200_000).encode() + b"\n"
 
 @pytest.mark.skipif("COVERAGE_RUN" in os.environ, reason="the limit applies to coverage's own file too")
 @pytest.mark.parametrize("required", [False, True])
-def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool, mode: str) -> None:
+def test_a_disk_that_takes_no_more(tmp_path: Path, required: bool) -> None:
     """Files of this process may have 64 KiB, and a robots.txt that does not compress has more."""
     with Site(LARGE) as large, Endless() as site:
         seen = crawl(

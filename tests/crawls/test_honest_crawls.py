@@ -35,7 +35,7 @@ def head(seen: Crawl) -> str:
 
 
 @pytest.mark.parametrize("kind", ["again", "HTTP cache", "JOBDIR"])
-def test_a_crawl_and_the_next_one_agree(tmp_path: Path, mode: str, kind: str) -> None:
+def test_a_crawl_and_the_next_one_agree(tmp_path: Path, kind: str) -> None:
     """The site answers after a retry and a redirect. The next crawl goes on with what the first has left."""
     more: dict[str, dict[str, Any]] = {
         "again": {},

@@ -51,7 +51,7 @@ def test_the_order_of_requests_is_kept(queue: str) -> None:
     assert order(ADDON) == order({})
 
 
-def test_exempt_requests_do_not_go_before_requests_with_a_higher_priority(mode: str) -> None:
+def test_exempt_requests_do_not_go_before_requests_with_a_higher_priority() -> None:
     asked = threading.Event()
     with Site(Answer(RULES, before=lambda: asked.wait(PATIENCE)), {"/3": Answer(before=asked.set)}) as site:
         first, meta = f"{site.url}/first", {"dont_obey_robotstxt": True}

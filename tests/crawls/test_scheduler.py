@@ -213,7 +213,7 @@ def test_no_page_is_sent_while_the_crawl_is_paused(mode: str) -> None:
     assert sorted(seen.pages) == sorted(urls)
 
 
-def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(mode: str, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_pages_that_wait_for_a_delay_in_the_job(tmp_path: Path) -> None:
     settings = {**ADDON, **QUEUE, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
     slow = {"DOWNLOAD_DELAY": 1}
     started = threading.Event()

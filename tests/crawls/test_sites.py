@@ -50,7 +50,7 @@ def told_to_wait(done: Crawl) -> list[str]:
     return re.findall(r"Waits for a closed site: <GET http://[^/]+(/\S+)>", done.log)
 
 
-def test_no_request_is_lost_when_robots_txt_fails_for_a_moment(mode: str) -> None:
+def test_no_request_is_lost_when_robots_txt_fails_for_a_moment() -> None:
     with Site(Closed(1)) as once, Site(Closed(2)) as twice, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(30) for site in (once, twice, healthy)]
         done = crawl(*urls, settings=RETRY)
@@ -427,7 +427,7 @@ def test_start_requests_come_back_with_their_priority(mode: str, has_job: bool, 
 
 
 @pytest.mark.parametrize("places", [1, 4])
-def test_requests_to_a_closed_site_take_no_place(mode: str, places: int) -> None:
+def test_requests_to_a_closed_site_take_no_place(places: int) -> None:
     count = 40 * places
     with Site(Closed(9)) as closed, Site(ROBOTS) as healthy:
         urls = [f"{site.url}/{number}" for number in range(count) for site in (closed, healthy)]
@@ -587,7 +587,7 @@ def test_an_idle_handler_can_close_the_spider_while_requests_wait(mode: str) -> 
         assert done.drops == []
 
 
-def test_an_idle_handler_can_keep_the_spider_open_while_requests_wait(mode: str) -> None:
+def test_an_idle_handler_can_keep_the_spider_open_while_requests_wait() -> None:
     """As in Scrapy, DontCloseSpider of one handler counts for more than CloseSpider of another."""
     with Site(Closed(1)) as site:
         done = crawl(

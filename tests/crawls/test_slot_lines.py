@@ -129,7 +129,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
     assert sorted(seen.pages) == urls
 
 
-def test_cached_pages_wait_for_no_delay_after_robots_txt(mode: str, tmp_path: Path) -> None:
+def test_cached_pages_wait_for_no_delay_after_robots_txt(tmp_path: Path) -> None:
     """On more sites than there are places, and with more pages of each than its slot sends at a time."""
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}
     with Site(RULES, host="0.0.0.0") as site:
@@ -209,7 +209,7 @@ def test_a_repeated_request_does_not_wait_with_an_own_downloader(mode: str, tmp_
 
 
 @pytest.mark.parametrize("places", [1, 2])
-def test_pages_not_cached_take_no_place_and_stay_in_the_job(mode: str, tmp_path: Path, places: int) -> None:
+def test_pages_not_cached_take_no_place_and_stay_in_the_job(tmp_path: Path, places: int) -> None:
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     settings = {**ADDON, **cache, "CONCURRENT_REQUESTS": places}
     with Site(RULES, host="0.0.0.0") as site:

@@ -102,15 +102,13 @@ def test_each_robot_has_an_answer(tmp_path: Path) -> None:
     assert all(hit.headers["user-agent"].startswith("Scrapy/") for hit in site.hits)  # it does not change
 
 
-def test_a_large_file_is_read_for_each_robot(tmp_path: Path, mode: str) -> None:
+def test_a_large_file_is_read_for_each_robot(tmp_path: Path) -> None:
     """It is read in a thread, and more robots are asked about than are remembered."""
     records = "".join(f"User-agent: bot{n}x\nDisallow: /{n}x\n\n" for n in range(3000))
     (tmp_path / "robots.txt").write_text(records)
     robots = [option for n in range(70) for option in ("--robot", f"bot{n}x")]
     urls = [f"http://town.example/{n}x" for n in (0, 35, 69)]
-    done = run(
-        tmp_path, "robots-check", "--file", "robots.txt", *robots, "-", stdin="\n".join(urls), mode=mode
-    )
+    done = run(tmp_path, "robots-check", "--file", "robots.txt", *robots, "-", stdin="\n".join(urls))
     forbidden = re.findall(
         r"^forbidden http://town.example/(\w+) for 'bot(\w+)': .*, in the record of line (\d+) ",
         done.stdout,

@@ -111,8 +111,8 @@ def test_without_a_limit_the_pages_of_a_host_do_not_stall_others() -> None:
     assert waited == [True]
 
 
-def test_many_requests_of_a_slow_host_do_not_stall_others_and_keep_their_order(mode: str) -> None:
-    seen, log = crawl_beside_a_slow_host(mode, forbidden=800, **IN_ORDER)
+def test_many_requests_of_a_slow_host_do_not_stall_others_and_keep_their_order() -> None:
+    seen, log = crawl_beside_a_slow_host(forbidden=800, **IN_ORDER)
     assert log == ["healthy"] * HEALTHY_PAGES + ["slow"] * SLOW_PAGES
     assert seen.notes["most parked"] > 100  # how many depends on the speed of the machine
     assert seen.notes["most active"] <= 4 + 2  # two downloads of robots.txt take no place
@@ -121,7 +121,7 @@ def test_many_requests_of_a_slow_host_do_not_stall_others_and_keep_their_order(m
     assert dropped == sorted(range(800), key=lambda number: (-(number % 3), number))
 
 
-def test_requests_beyond_the_share_of_a_site_stay_in_the_job(mode: str, tmp_path: Path) -> None:
+def test_requests_beyond_the_share_of_a_site_stay_in_the_job(tmp_path: Path) -> None:
     settings = {**ADDON, **IN_ORDER, "JOBDIR": str(tmp_path)}
     is_over = threading.Event()
     with Site(Answer(RULES, before=is_over.wait)) as site:
