@@ -27,7 +27,7 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    assert not invariant.run(3, MODES[0], tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
+    assert not invariant.run(9, MODES[0], tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 
 @pytest.mark.parametrize("seed", [112])
@@ -94,7 +94,8 @@ SLIPS = {
 def test_the_invariant_finds_injected_bugs(name: str, tls: tuple[Path, Path]) -> None:
     """In one of several worlds, because a file seldom expires in such a short crawl."""
     job, words = SLIPS[name]
-    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).faults for seed in range(10, 34))
+    seeds = (2, 9, 16, *range(20, 40))  # no host hangs in the first three
+    found = (invariant.run(seed, "asyncio", tls, **copy.deepcopy(job)).faults for seed in seeds)
     assert any(words in fault for faults in found for fault in faults)
 
 
@@ -113,13 +114,13 @@ FEATURE_SLIPS: list[tuple[list[str], dict[str, str], int]] = [
     (
         ["store", "several values"],
         {"the store forgets": "requested again", "values are not split": "forbidden by file"},
-        40,
+        16,
     ),
-    (["second reading"], {"only the first reading decides": "forbidden by file"}, 58),
+    (["second reading"], {"only the first reading decides": "forbidden by file"}, 20),
     (["other robots"], {"only the own robot is asked for": "forbidden by file"}, 41),
-    (["purposes"], {"statements are not obeyed": "forbidden by file"}, 54),
+    (["purposes"], {"statements are not obeyed": "forbidden by file"}, 2),
     (["by hand"], {"requests that waited in a place pass": "forbidden by file"}, 28),
-    (["early drop", "retries"], {"closed origins drop requests early": "left out"}, 9),
+    (["early drop", "retries"], {"closed origins drop requests early": "left out"}, 16),
 ]
 
 
