@@ -125,9 +125,7 @@ def test_origins_that_share_a_slot_keep_the_largest_delay(first: int) -> None:
 
 
 @pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}])
-def test_requests_that_are_redirected_from_another_host_keep_the_delay(
-    meta: dict[str, Any], mode: str
-) -> None:
+def test_requests_that_are_redirected_from_another_host_keep_the_delay(meta: dict[str, Any]) -> None:
     with Site(SLOW, host="127.0.0.2") as slow, Site() as first:
 
         def redirect(hit: Hit) -> Answer:

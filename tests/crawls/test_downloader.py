@@ -83,7 +83,7 @@ def test_no_more_files_than_the_limit_are_downloaded_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> None:
+def test_requests_continue_within_concurrent_requests(limit: int) -> None:
     hand = InHand()
     targets = ["/robots.txt", *(f"/{number}" for number in range(8)), "/back/"]
     with Site(None, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
@@ -94,7 +94,7 @@ def test_requests_continue_within_concurrent_requests(limit: int, mode: str) -> 
     assert hand.most <= limit
 
 
-def test_pages_with_and_without_a_delay_stay_within_the_limit(mode: str) -> None:
+def test_pages_with_and_without_a_delay_stay_within_the_limit() -> None:
     hand = InHand(0.15)
     targets = [f"/{number}" for number in range(72)]
     with Site(RULES, dict.fromkeys(targets, hand.answer), host="0.0.0.0") as site:
@@ -156,7 +156,7 @@ def test_requests_that_wait_leave_their_places_to_others() -> None:
     assert waited == [True, True]
 
 
-def test_responses_of_a_middleware_free_their_places(mode: str) -> None:
+def test_responses_of_a_middleware_free_their_places() -> None:
     def robots(hit: Hit) -> Answer:
         return Answer(RULES, before=lambda: time.sleep(0.2 if hit.host == "127.0.0.2" else 0))
 

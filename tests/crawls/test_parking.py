@@ -124,7 +124,7 @@ def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_f
 @pytest.mark.skipif(
     not hasattr(signals, "robots_parsed"), reason="before Scrapy 2.18, the engine asks at other moments"
 )
-def test_a_lazy_start_keeps_the_order_of_scrapy(mode: str) -> None:
+def test_a_lazy_start_keeps_the_order_of_scrapy() -> None:
     def asked(settings: dict[str, Any]) -> list[str]:
         robots = Answer(RULES, before=lambda: time.sleep(0.2))
         links = {f"/{start}": page(*(f"/{start}-{i}" for i in range(3))) for start in range(5)}
@@ -174,7 +174,7 @@ def test_hosts_take_turns() -> None:
     assert max(of_host[0] for of_host in turns) < min(of_host[3] for of_host in turns)
 
 
-def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages(mode: str) -> None:
+def test_sites_of_one_slot_with_a_delay_take_turns_with_their_pages() -> None:
     with Site(RULES, host="0.0.0.0") as site:
         requests = [{"url": f"{url}/page", "meta": {"download_slot": "proxy"}} for url in hosts_of(site, 40)]
         seen = crawl(*requests, settings={**ADDON, "DOWNLOAD_DELAY": 0.05})

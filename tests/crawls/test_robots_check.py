@@ -108,10 +108,10 @@ def test_check_reads_urls_from_standard_input_and_keeps_their_order(tmp_path: Pa
     assert one.targets() == two.targets() == ["/robots.txt"]
 
 
-def test_check_of_many_urls_downloads_each_robots_txt_once(tmp_path: Path, mode: str) -> None:
+def test_check_of_many_urls_downloads_each_robots_txt_once(tmp_path: Path) -> None:
     with Site(ROBOTS, host="0.0.0.0") as site:
         urls = [f"{site.url_of(f'127.0.1.{n % 40 + 1}')}/{'staff/' * (n % 3 == 0)}{n}" for n in range(2000)]
-        done = run(tmp_path, "robots-check", "-", stdin="\n".join(urls), mode=mode)
+        done = run(tmp_path, "robots-check", "-", stdin="\n".join(urls))
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [
         ["forbidden" if "/staff/" in url else "allowed", url] for url in urls
     ]

@@ -158,7 +158,7 @@ def after_some_have_asked(count: int, site: Site) -> None:
     time.sleep(2)
 
 
-def test_a_persistent_scheduler_of_the_user_gets_every_request_back(mode: str, tmp_path: Path) -> None:
+def test_a_persistent_scheduler_of_the_user_gets_every_request_back(tmp_path: Path) -> None:
     queue = tmp_path / "queue.json"
     settings = {**ADDON, "SCHEDULER": "tests.helpers.components.schedulers.QueueInFile", "QUEUE": str(queue)}
     with Site(host="0.0.0.0") as site:

@@ -72,7 +72,7 @@ def test_requests_survive_a_stop(mode: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_requests_keep_their_order_after_a_stop(mode: str, queue: str, tmp_path: Path) -> None:
+def test_requests_keep_their_order_after_a_stop(queue: str, tmp_path: Path) -> None:
     settings = {**QUEUES[queue], "JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:
         healthy.answers["/"] = page(*(closed.url + link for link in LINKS))
@@ -203,7 +203,7 @@ def test_the_stats_of_the_scheduler_count_each_request_once(has_job: bool, tmp_p
 
 @pytest.mark.parametrize("has_job", [False, True], ids=["in memory", "with JOBDIR"])
 def test_the_stats_of_the_scheduler_count_each_request_once_after_a_stop(
-    mode: str, has_job: bool, tmp_path: Path
+    has_job: bool, tmp_path: Path
 ) -> None:
     job = {"JOBDIR": str(tmp_path / "job")} if has_job else {}
     with Site(Closed(1)) as closed, Site(ROBOTS) as healthy:

@@ -79,7 +79,7 @@ def test_a_request_that_takes_the_last_place_after_a_delay_does_not_keep_other_f
 
 
 @pytest.mark.parametrize(("hosts", "is_early"), [(8, False), (1, True)], ids=["more sites", "one site"])
-def test_before_a_delay_more_sites_than_places_take_none(hosts: int, is_early: bool, mode: str) -> None:
+def test_before_a_delay_more_sites_than_places_take_none(hosts: int, is_early: bool) -> None:
     settings = {**ADDON, **QUEUE, "CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.8}
     with Site(RULES, host="0.0.0.0") as site:
         urls = [f"{host}/{number}" for host in hosts_of(site, hosts) for number in range(3)]
@@ -156,7 +156,7 @@ def test_pages_that_a_middleware_answers_wait_for_no_delay(mode: str) -> None:
 
 
 @pytest.mark.parametrize("lacking", [1, 12], ids=["one", "more than one slot sends at a time"])
-def test_cached_pages_do_not_wait_for_others_of_their_site(lacking: int, mode: str, tmp_path: Path) -> None:
+def test_cached_pages_do_not_wait_for_others_of_their_site(lacking: int, tmp_path: Path) -> None:
     settings = {**ADDON, **IN_ORDER, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(RULES) as site:
         cached = [f"{site.url}/{number}" for number in range(10)]
@@ -173,9 +173,7 @@ def test_cached_pages_do_not_wait_for_others_of_their_site(lacking: int, mode: s
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-def test_a_url_that_waits_for_robots_txt_twice_is_cached_once(
-    mode: str, tmp_path: Path, delay: float
-) -> None:
+def test_a_url_that_waits_for_robots_txt_twice_is_cached_once(tmp_path: Path, delay: float) -> None:
     """With Scrapy's own middleware, it is downloaded twice."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:
@@ -232,7 +230,7 @@ def test_pages_not_cached_take_no_place_and_stay_in_the_job(tmp_path: Path, plac
     assert len(site.pages()) == len(lacking)
 
 
-def test_requests_that_wait_for_the_same_one_stay_in_the_job(mode: str, tmp_path: Path) -> None:
+def test_requests_that_wait_for_the_same_one_stay_in_the_job(tmp_path: Path) -> None:
     job = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "JOBDIR": f"{tmp_path}/job"}
     with Site(Answer(RULES, before=lambda: time.sleep(0.3))) as site:  # all wait for it
         urls = [*(f"{site.url}/{number}" for number in range(20)), *3 * [f"{site.url}/last"]]

@@ -151,7 +151,7 @@ def test_a_line_does_not_grow_while_its_requests_go_on(places: int, most: range)
     assert len(seen.pages) > 50
 
 
-def test_no_more_requests_of_all_sites_wait_than_may(mode: str) -> None:
+def test_no_more_requests_of_all_sites_wait_than_may() -> None:
     """Ten may wait, and 16 are sent at a time. Those of many sites wait for a delay."""
     settings = {**ADDON, **IN_ORDER, "DOWNLOAD_DELAY": 0.3}
     with Site(RULES, host="0.0.0.0") as site:
