@@ -247,12 +247,12 @@ def test_a_process_that_may_open_few_files_downloads_fewer_files_at_a_time() -> 
     robots = Answer(RULES, headers=closing, before=lambda: time.sleep(0.5))
     with Site(robots, {"/page": Answer(headers=closing)}, host="0.0.0.0") as site:
         urls = [f"{url}/page" for url in hosts_of(site, 150)]
-        seen = crawl(*urls, spider="limited.WithFewFiles", arguments={"files": 150})
+        seen = crawl(*urls, spider="limited.WithFewFiles", arguments={"files": 120})
     assert sorted(seen.pages) == sorted(urls)
     (line,) = seen.log_lines("INFO: At most ", "robots.txt files are downloaded at a time")
     assert line.endswith(
-        "At most 54 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
-        "because this process may open only 150 files (ulimit -n)"
+        "At most 24 robots.txt files are downloaded at a time, and not 500 (NOROBOTS_CONCURRENT_FETCHES), "
+        "because this process may open only 120 files (ulimit -n)"
     )
     assert "Too many open files" not in seen.log
 

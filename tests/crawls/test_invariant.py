@@ -27,7 +27,7 @@ def test_crawls_of_random_worlds_keep_the_invariant(
 def test_the_audit_agrees_with_every_decision_in_a_random_world(
     tls: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    assert not invariant.run(9, MODES[0], tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
+    assert not invariant.run(16, MODES[0], tls, promised={"NOROBOTS_EVIDENCE": str(tmp_path)}).faults
 
 
 @pytest.mark.parametrize("seed", [112])
