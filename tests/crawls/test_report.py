@@ -104,6 +104,7 @@ def test_sites_that_never_answer_are_something_to_do(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("_asyncio")
 def test_a_report_has_no_secrets(tmp_path: Path) -> None:
     files = tmp_path / "report.json", tmp_path / "report.html"
     store = "redis://user:pa@ss@127.0.0.1:1/0?password=word"
