@@ -34,7 +34,7 @@ venv: $(READY) ## Create .venv with everything for development
 demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbids
 	@$(BIN)/python example_project/demo.py
 
-test: $(COMPILED) ## Run all tests, crawls with asyncio's reactor
+test: $(COMPILED) ## Run all tests of the code, crawls with asyncio's reactor
 	CRAWL_MODES=$${CRAWL_MODES:-asyncio} $(BIN)/python -m pytest $(XDIST)
 
 test-select: $(COMPILED) ## Run the crawl tests with another reactor than asyncio's
@@ -53,7 +53,7 @@ coverage: $(COMPILED) ## Run all tests, and fail if they cover less of the packa
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-check: $(READY) docs ## Lint, check types, spelling and workflows, build the site and the package
+check: $(READY) docs ## Lint, check types, spelling and workflows, build and test the site and the package
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -67,6 +67,7 @@ check: $(READY) docs ## Lint, check types, spelling and workflows, build the sit
 	rm -rf dist
 	$(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/built
 
 docs: $(READY) ## Build the documentation site in build/site; a link that leads nowhere is an error
 	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --fresh-env --jobs auto docs build/site

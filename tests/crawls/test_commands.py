@@ -166,7 +166,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 STREAMS = {
     "robots-lint robots.txt >&-": "standard output is closed",
     "robots-check - <&-": "standard input is closed",
-    "robots-lint - <&-": "standard input is closed",
     "robots-check --file robots.txt http://town.example/staff/ - 0> here": "<stdin>: Bad file descriptor",
     "robots-check --file robots.txt http://town.example/staff/ 2>&-": "",
     "robots-check --file none.txt http://town.example/ 2>&-": "",

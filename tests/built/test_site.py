@@ -1,12 +1,9 @@
-"""The documentation site, built with Sphinx and read in a browser: its search, and its widths."""
+"""The documentation site in a browser: its search, and its widths."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,11 +14,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 from scrapy_norobots.features.report.listing import MISPLACED
 from scrapy_norobots.standard import KINDS
 from tests.helpers.running.processes import ROOT
-
-pytestmark = [
-    pytest.mark.skipif(find_spec("furo") is None, reason="Sphinx is not installed"),
-    pytest.mark.xdist_group("browser"),
-]
 
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md") if page.stem != "README")
 # On a narrow screen, code continues below where its line begins.
@@ -62,15 +54,6 @@ return broken.map(one => one.textContent)
 """
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--quiet", str(ROOT / "docs"), str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
 @pytest.mark.parametrize(
     ("words", "page"), [("Service Unavailable", "download-failures"), ("disable robots.txt", "settings")]
 )
@@ -102,7 +85,8 @@ def test_the_search_finds_the_page_about_a_word_first(
 
 
 def resize(browser: webdriver.Chrome, width: int) -> None:
-    metrics = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500}
+    # A low screen is drawn in less time.
+    metrics = {"width": width, "height": 300, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 

@@ -8,12 +8,8 @@ import zipfile
 from email import message_from_string
 from pathlib import Path, PurePosixPath
 
-import pytest
-
 import scrapy_norobots
 from tests.helpers.running.processes import ROOT
-
-pytestmark = pytest.mark.xdist_group("wheel")  # it is built and installed once
 
 
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
@@ -53,15 +49,15 @@ def test_the_wheel_has_its_metadata(wheel: Path) -> None:
     assert "robots-store = " in commands
 
 
-def test_the_sdist_has_what_a_packager_needs(built: Path) -> None:
-    (file,) = built.glob("*.tar.gz")
-    with tarfile.open(file) as archive:
+def test_the_sdist_has_what_a_packager_needs(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
         names = {
-            PurePosixPath(name).relative_to(file.name.removesuffix(".tar.gz")) for name in archive.getnames()
+            PurePosixPath(name).relative_to(sdist.name.removesuffix(".tar.gz")) for name in archive.getnames()
         }
     assert {name.parts[0] for name in names} == {
         *("scrapy_norobots", "tests", "docs", "example_project", "benchmarks", "PKG-INFO"),
         *(
+            ".gitignore",
             "README.md",
             "CHANGELOG.md",
             "CITATION.cff",
