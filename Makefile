@@ -10,7 +10,7 @@ PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[0-9].*/bin/python)
 # The oldest supported Python that is installed and runs: 10 is Python 3.10.
 OLDEST = $(firstword $(foreach minor,10 11 12 13 14,$(shell for python in python3.$(minor) \
 	$(HOME)/.pyenv/versions/3.$(minor).*/bin/python; do "$$python" -c "" 2>/dev/null && echo $(minor) && break; done)))
-# Tests of one group share what they build.
+# Tests of one group share a browser or a server.
 XDIST = -n $(WORKERS) --dist loadgroup
 # Otherwise, each of these workers compiles all tests in each run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,7 +34,7 @@ venv: $(READY) ## Create .venv with everything for development
 demo: $(DEMO_READY) ## Crawl the example site and show what its robots.txt forbids
 	@$(BIN)/python example_project/demo.py
 
-test: $(COMPILED) ## Run all tests of the code, crawls with asyncio's reactor
+test: $(COMPILED) ## Run the tests, crawls with asyncio's reactor
 	CRAWL_MODES=$${CRAWL_MODES:-asyncio} $(BIN)/python -m pytest $(XDIST)
 
 test-select: $(COMPILED) ## Run the crawl tests with another reactor than asyncio's
@@ -47,7 +47,7 @@ test-oldest: $(READY) ## Run the crawl tests on the oldest Scrapy and the oldest
 	@echo "Testing the oldest Scrapy on Python 3.$(OLDEST), the oldest that is installed; 3.10 is the oldest supported."
 	$(TOX) -e py3$(OLDEST)-scrapy213 -- $(XDIST) $(ARGS) tests/crawls
 
-coverage: $(COMPILED) ## Run all tests, and fail if they cover less of the package than before
+coverage: $(COMPILED) ## Run the tests, and fail if they cover less of the package than before
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(XDIST)
 	$(BIN)/coverage combine --quiet
@@ -70,7 +70,8 @@ check: $(READY) docs ## Lint, check types, spelling and workflows, build and tes
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/built
 
 docs: $(READY) ## Build the documentation site in build/site; a link that leads nowhere is an error
-	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --fresh-env --jobs auto docs build/site
+	rm -rf build/site
+	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --jobs auto docs build/site
 
 bench: $(READY) ## Run a benchmark: make bench NAME=broad (or closed, cost, single, hosts, large, forbidden, polite, throttled, hostile, stores, check, fleet, ask, linear, memory, scale, evidence, readings, soak)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

@@ -29,8 +29,11 @@ for profile, examples in {"long": 10_000, "tests": 30}.items():
     )
 settings.load_profile("tests")
 
+# `make check` names tests/built, and so runs it.
+collect_ignore = ["built"]
 # Tests of crawls run in forks of a process; where there is no fork, as on Windows, only unit tests run.
-collect_ignore = [] if hasattr(os, "fork") else ["crawls", "project", "unit/test_processes.py"]
+if not hasattr(os, "fork"):
+    collect_ignore += ["crawls", "project", "unit/test_processes.py"]
 
 try:
     is_asyncio_reactor_installed()

@@ -1,1 +1,1 @@
-"""Tests of what `make check` builds, which runs them: the documentation site and the package."""
+"""Tests of the documentation site and the package. `make check` builds both, then runs these tests."""

@@ -1,4 +1,4 @@
-"""What `make check` has built."""
+"""What `make check` built last."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def site() -> Path:
 
 def _built(pattern: str) -> Path:
     found = list(ROOT.glob(pattern))
-    assert len(found) == 1, f"`make check` builds {pattern}; here are {found}"
+    assert len(found) == 1, f"run `make check` first: expected one {pattern}, found {found}"
     return found[0]

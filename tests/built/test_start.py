@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.running.processes import ROOT
 
 PAGE = (ROOT / "docs" / "start.md").read_text().partition("## In an existing project")[0]
-# What the fixture does.
+# The steps that the fixture does instead.
 INSTALLED = [
     "python3 -m venv env",
     "env/bin/pip install ./scrapy-norobots",
@@ -35,24 +35,23 @@ def file_in(sentence: str) -> str:
 
 
 @pytest.fixture
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _installed(wheel: Path, tmp_path: Path) -> None:
     """A new environment with the wheel, and nothing but what it needs."""
-    folder = tmp_path_factory.mktemp("installed") / "env"
+    folder = tmp_path / "env"
     venv.create(folder)
     pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python")
     done = subprocess.run(
         [*pip, "install", "--quiet", "--no-compile", wheel], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return folder
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_page_runs_from_the_first_to_the_last_step(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_installed")
+def test_the_page_runs_from_the_first_to_the_last_step(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     page = PAGE.replace("127.0.0.1:8000", f"127.0.0.1:{port}")
-    (tmp_path / "env").symlink_to(installed)
     shutil.copytree(ROOT / "example_project", tmp_path / "scrapy-norobots" / "example_project")
     install, serve, crawl = blocks(page, "shell")
     settings, spider = blocks(page, "python")

@@ -1,6 +1,7 @@
 """Chromium for the tests, headless and without network access.
 
-Test files whose tests need it are in the xdist group "browser", so that they start one together.
+The tests of one worker share one: those of the xdist group "browser" in `make test`, and those of a file in
+`make check`.
 """
 
 from __future__ import annotations
