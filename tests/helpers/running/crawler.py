@@ -17,7 +17,7 @@ import scrapy.crawler
 from scrapy.core.engine import ExecutionEngine
 from scrapy.downloadermiddlewares import cookies
 from scrapy.exceptions import ScrapyDeprecationWarning
-from scrapy.signals import request_dropped
+from scrapy.signals import request_dropped, response_downloaded
 from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 
@@ -64,6 +64,13 @@ def main() -> None:
     crawler = process.create_crawler(load_object(job["spider"]))
     dropped: list[str] = []
     crawler.signals.connect(lambda request: dropped.append(request.url), request_dropped, weak=False)
+    latencies: dict[str, float] = {}
+
+    def note_latency(request: scrapy.Request) -> None:
+        latency = request.meta.get("download_latency", 0.0)
+        latencies[request.url] = max(latency, latencies.get(request.url, 0.0))
+
+    crawler.signals.connect(note_latency, response_downloaded, weak=False)
     process.crawl(crawler, requests=job["requests"], **job["arguments"])
     if job["beside"] is not None:
         other = scrapy.crawler.Crawler(load_object(job["spider"]), {**settings, **job["beside"]})
@@ -80,6 +87,7 @@ def main() -> None:
         "drops": [vars(drop) for drop in spider.drops],
         "stats": crawler.stats.get_stats(),
         "notes": spider.notes,
+        "latencies": latencies,
     }
     if job["frees"]:
         weak = weakref.ref(crawler)

@@ -75,13 +75,14 @@ MODE_SETTINGS: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True)
 class Crawl:
-    """The results of a crawl."""
+    """The results of a crawl; `latencies` has the longest time from a request to its answer, by URL."""
 
     pages: list[str]
     drops: list[Drop]
     stats: dict[str, Any]
     notes: dict[str, Any]
     log: str
+    latencies: dict[str, float] = field(default_factory=dict)
 
     def log_lines(self, *parts: str) -> list[str]:
         """The lines of the log that contain all parts."""
@@ -119,6 +120,7 @@ def crawl(*requests: str | dict[str, Any], timeout: float = 60, **job: Any) -> C
         stats=seen["stats"],
         notes=seen["notes"],
         log=done.stderr,
+        latencies=seen["latencies"],
     )
 
 
