@@ -216,6 +216,8 @@ class Parking:
             return False
         self._lines.no_longer_comes(request, slot)
         self._has_moved(slot if sent is None else sent.slot)
+        if sent is not None:
+            sent.slot = slot  # which it leaves later, also if it was not in the line of this slot
         return True
 
     def leave(self, request: Request) -> None:

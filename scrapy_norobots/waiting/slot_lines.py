@@ -223,12 +223,10 @@ class Lines:
 
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot with a line that has sent a request, or received a response, if it matters."""
-        line = self.of_slots[slot]
-        if line.entry is None or self._slots.has_delay(slot):
-            if line.stop_timer is not None:
-                line.stop_timer()
-            # When Scrapy has removed a request that has left from its slot, which it does after this call.
-            line.stop_timer = compat.call_later(0, partial(self._ring, line))
+        if self.of_slots[slot].entry is None or self._slots.has_delay(slot):
+            # When Scrapy has removed a request that has left from its slot, which it does after this call. An
+            # earlier look does not stop this, because it does not yet see that the request has left.
+            compat.call_later(0, partial(self._ring, slot))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
@@ -268,12 +266,14 @@ class Lines:
             line.entry = -parked.request.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
         elif seconds:
-            line.stop_timer = compat.call_later(seconds, partial(self._ring, line))
+            line.stop_timer = compat.call_later(seconds, partial(self._ring, line.slot))
 
-    def _ring(self, line: _Line) -> None:
-        self._look_at(line)
-        if line.entry is not None:
-            self._wake()
+    def _ring(self, slot: Any | None) -> None:
+        line = self.of_slots.get(slot)
+        if line is not None:
+            self._look_at(line)
+            if line.entry is not None:
+                self._wake()
 
     @staticmethod
     def _reset(line: _Line) -> None:

@@ -129,6 +129,42 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
     assert sorted(seen.pages) == urls
 
 
+@pytest.mark.parametrize(
+    ("last", "middlewares"),
+    [
+        ("/back/", {"derived.OnlyLooks": 100}),  # a forbidden request does not wait for its slot
+        ("/moved", {"middlewares.OneSlot": 543}),
+    ],
+)
+def test_a_slot_sends_requests_after_one_that_was_not_in_its_line(
+    last: str, middlewares: dict[str, int], mode: str
+) -> None:
+    """`/1` comes to its slot when that has the response of the other request, which has not left yet.
+
+    That response takes longer than the delay. Else Scrapy looks at the slot again after the delay.
+    """
+    middlewares = {**middlewares, "middlewares.WaitsForAnotherToLeave": 544}
+    settings = {
+        **ADDON,
+        "DOWNLOAD_SLOTS": {"all": {"delay": 0.01, "concurrency": 1}},
+        "DOWNLOADER_MIDDLEWARES": {
+            f"tests.helpers.components.{name}": order for name, order in middlewares.items()
+        },
+    }
+    late = Answer(before=lambda: time.sleep(0.1))
+    with Site(RULES, {last: late}, host="0.0.0.0") as site:
+        one, other = hosts_of(site, 2)
+        slot = {"download_slot": "all"}
+        urls = [f"{one}/1", f"{other if last == '/moved' else one}{last}"]
+        seen = crawl(
+            {"url": urls[0], "meta": slot, "priority": 1},
+            {"url": urls[1], "meta": slot if last == "/back/" else {}},
+            settings=settings,
+            timeout=20,
+        )
+    assert seen.pages == urls[::-1]
+
+
 def test_cached_pages_wait_for_no_delay_after_robots_txt(tmp_path: Path) -> None:
     """On more sites than there are places, and with more pages of each than its slot sends at a time."""
     settings = {**ADDON, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path), "CONCURRENT_REQUESTS": 4}

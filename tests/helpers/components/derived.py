@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.http import Response
 
-from scrapy_norobots import NoRobotsMiddleware, RobotsMetaMiddleware
+from scrapy_norobots import NoRobotsMiddleware, RobotsForbidden, RobotsMetaMiddleware
 
 
 class OurOwn(NoRobotsMiddleware):
@@ -32,6 +33,14 @@ class IgnoresTheResult(NoRobotsMiddleware):
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         await super().process_request(request)
+
+
+class OnlyLooks(NoRobotsMiddleware):
+    """A user's subclass that sends forbidden requests too."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> Any:
+        with suppress(RobotsForbidden):
+            return await super().process_request(request)
 
 
 class ScrapysOwn(RobotsTxtMiddleware):

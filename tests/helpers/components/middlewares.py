@@ -7,7 +7,7 @@ from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
@@ -298,6 +298,23 @@ class WaitsForToken:
             for one in self._waiting:
                 one.callback(None)
         return response
+
+
+class WaitsForAnotherToLeave(OfCrawler):
+    """A downloader middleware that lets ``/1`` wait until another page has left the downloader."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._waiting: Deferred[None] = Deferred()
+        crawler.signals.connect(self._left, signals.request_left_downloader)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if request.url.endswith("/1"):
+            await compat.waiting_for(self._waiting)
+
+    def _left(self, request: Request) -> None:
+        if not request.url.endswith(("/1", "/robots.txt")):
+            self._waiting.callback(None)
 
 
 class SeesResponses:
