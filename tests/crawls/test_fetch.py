@@ -391,8 +391,8 @@ def test_a_crawl_ends_if_a_middleware_was_cancelled_while_it_handled_robots_txt(
 
 def test_a_try_with_the_same_request_has_the_whole_timeout(mode: str) -> None:
     ours = {"tests.helpers.components.middlewares.TriesTheSameAgain": 560}
-    settings = {"NOROBOTS_TIMEOUT": 2.2, "NOROBOTS_RETRY_TIMES": 0, "DOWNLOADER_MIDDLEWARES": ours}
-    seconds = [4, 2]
+    settings = {"NOROBOTS_TIMEOUT": 3, "NOROBOTS_RETRY_TIMES": 0, "DOWNLOADER_MIDDLEWARES": ours}
+    seconds = [5, 2]
     with Site(Answer(before=lambda: time.sleep(seconds.pop(0)))) as site:
         seen = crawl(f"{site.url}/", settings={**ADDON, **settings})
         assert seen.pages == [f"{site.url}/"]
