@@ -75,7 +75,7 @@ async def sleep(seconds: float) -> None:
         await deferLater(_reactor(), seconds)
 
 
-def call_later(seconds: float, function: Callable[[], None]) -> Callable[[], object]:
+def call_later(seconds: float, function: Callable[[], object]) -> Callable[[], object]:
     """Call a function after some seconds. Return a function that cancels the call."""
     if _asyncio_runs():
         return asyncio.get_running_loop().call_later(seconds, function).cancel

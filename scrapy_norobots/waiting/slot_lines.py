@@ -224,9 +224,10 @@ class Lines:
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot with a line that has sent a request, or received a response, if it matters."""
         if self.of_slots[slot].entry is None or self._slots.has_delay(slot):
-            # When Scrapy has removed a request that has left from its slot, which it does after this call. An
-            # earlier look does not stop this, because it does not yet see that the request has left.
-            compat.call_later(0, partial(self._ring, slot))
+            # When Scrapy has removed a request that has left from its slot, which it does after this call:
+            # two turns later, as uvloop keeps the order of calls. An earlier look does not stop this, because
+            # it does not yet see that the request has left.
+            compat.call_later(0, partial(compat.call_later, 0, partial(self._ring, slot)))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""

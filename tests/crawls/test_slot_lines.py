@@ -97,14 +97,20 @@ def test_a_slot_with_a_delay_sends_pages_before_the_others_have_come(mode: str) 
     assert not all_asked.broken
 
 
-def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(mode: str) -> None:
+@pytest.mark.parametrize("loop", [None, "uvloop.Loop"])
+def test_a_response_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
+    loop: str | None, mode: str
+) -> None:
+    if loop is not None:
+        pytest.importorskip("uvloop")
     settings = {
         **ADDON,
+        "ASYNCIO_EVENT_LOOP": loop,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersTogether": 543},
     }
     with Site(RULES) as site:
-        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings)
+        seen = crawl(*(f"{site.url}/{page}" for page in range(4)), settings=settings, timeout=20)
     assert len(seen.pages) == 4
 
 
