@@ -67,6 +67,18 @@ def after(gate: Deferred[None], function: Callable[[], Any]) -> Any:
     return call()
 
 
+def finally_call(sent: Any, function: Callable[[], object]) -> Any:
+    """Call a function when what Scrapy's downloader returns for a request has ended; return the same."""
+
+    async def wait() -> Any:
+        try:
+            return await sent
+        finally:
+            function()
+
+    return Deferred.fromCoroutine(wait()) if isinstance(sent, Deferred) else wait()  # until Scrapy 2.13
+
+
 async def sleep(seconds: float) -> None:
     """Wait for some seconds without blocking the event loop."""
     if _asyncio_runs():

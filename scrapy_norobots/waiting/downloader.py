@@ -73,9 +73,15 @@ class RobotsDownloader(Downloader):
         return done.addBoth(self._leave, request, is_free)
 
     def _enqueue_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        send = partial(super()._enqueue_request, request, *args, **kwargs)
-        parking = self.parking
-        if parking is None or ROBOTS_DOWNLOAD in request.meta:
+        enqueue, parking = partial(super()._enqueue_request, request, *args, **kwargs), self.parking
+        if parking is None:
+            return enqueue()
+
+        def send() -> Any:
+            """Send the request, and look at the slot as soon as Scrapy has removed it from there."""
+            return compat.finally_call(enqueue(), partial(parking.look_at, parking.slot_of(request)))
+
+        if ROBOTS_DOWNLOAD in request.meta:
             return send()
         # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
         request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)

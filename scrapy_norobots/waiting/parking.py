@@ -86,6 +86,7 @@ class Parking:
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.waits = self._sites.waits
         self.lines, self.is_sending = self._lines.of_slots, self._lines.look_soon
+        self.slot_of, self.look_at = slots.of, self._lines.look
         self._numbers = count(1)
         self._paused_until = 0.0
         self._stop_watching: Callable[[], object] | None = None
@@ -216,8 +217,6 @@ class Parking:
             return False
         self._lines.no_longer_comes(request, slot)
         self._has_moved(slot if sent is None else sent.slot)
-        if sent is not None:
-            sent.slot = slot  # which it leaves later, also if it was not in the line of this slot
         return True
 
     def leave(self, request: Request) -> None:
@@ -231,7 +230,7 @@ class Parking:
             if sent.is_given_up:  # but it was not dropped
                 self._events.wait.send(request, "came_back")
         self._has_moved(slot, is_page=request in self._lines.coming or request in self.sent)
-        self._lines.has_left(request, slot)
+        self._lines.no_longer_comes(request)
 
     def _has_moved(self, slot: Any | None, *, is_page: bool = True) -> None:
         if self._paused_until and not self._lines.is_long(slot):

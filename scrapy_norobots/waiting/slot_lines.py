@@ -213,21 +213,19 @@ class Lines:
         slot = self.coming.pop(request, None)
         if slot is not None and slot is not reached:
             slot.active.discard(request)
-            self._look_again(slot)
+            self.look(slot)
 
-    def has_left(self, request: Request, slot: Any | None) -> None:
-        """Look again at the slot of a request that has left the downloader."""
-        self.no_longer_comes(request)
-        if self.of_slots:
-            self._look_again(slot)
+    def look(self, slot: Any | None) -> None:
+        """Look again at the line of a slot, if any, when one of its requests has moved or time has passed."""
+        line = self.of_slots.get(slot)
+        if line is not None and line.entry is None and self._look_at(line):
+            self._wake()
 
     def look_soon(self, slot: Any | None) -> None:
-        """Look again at a slot with a line that has sent a request, or received a response, if it matters."""
-        if self.of_slots[slot].entry is None or self._slots.has_delay(slot):
-            # When Scrapy has removed a request that has left from its slot, which it does after this call:
-            # two turns later, as uvloop keeps the order of calls. An earlier look does not stop this, because
-            # it does not yet see that the request has left.
-            compat.call_later(0, partial(compat.call_later, 0, partial(self._ring, slot)))
+        """Look again at a slot that sends a request, when Scrapy has begun the transfer: after this call."""
+        if self.of_slots[slot].entry is None:
+            # A look before that does not stop this one.
+            compat.call_later(0, partial(self.look, slot))
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
@@ -252,13 +250,8 @@ class Lines:
         # If places are rare, a request should not take one long before its slot can send it.
         return self._slots.seconds(slot, is_usual=len(self.of_slots) > self._places)
 
-    def _look_again(self, slot: Any | None) -> None:
-        line = self.of_slots.get(slot)
-        if line is not None and line.entry is None:
-            self._look_at(line)
-
-    def _look_at(self, line: _Line) -> None:
-        """Find out when a request of a line may go on."""
+    def _look_at(self, line: _Line) -> bool:
+        """Find out when a request of a line may go on; return whether one may now."""
         seconds = self._seconds(line.slot)
         parked = self._first_of(line, seconds)
         self._reset(line)
@@ -267,14 +260,8 @@ class Lines:
             line.entry = -parked.request.priority, self._turn, line
             heapq.heappush(self._sendable, line.entry)
         elif seconds:
-            line.stop_timer = compat.call_later(seconds, partial(self._ring, line.slot))
-
-    def _ring(self, slot: Any | None) -> None:
-        line = self.of_slots.get(slot)
-        if line is not None:
-            self._look_at(line)
-            if line.entry is not None:
-                self._wake()
+            line.stop_timer = compat.call_later(seconds, partial(self.look, line.slot))
+        return parked is not None
 
     @staticmethod
     def _reset(line: _Line) -> None:

@@ -348,7 +348,7 @@ def test_a_request_that_becomes_exempt_while_it_is_held_is_sent() -> None:
     """While `/1` waits for its delay, `/4` causes a load of rules that forbid it, and exempts it."""
     robots = [Answer(RULES), Answer("User-agent: *\nDisallow: /1\n")]
     settings = {
-        "DOWNLOAD_SLOTS": {"one": {"concurrency": 1, "delay": 1.5}},
+        "DOWNLOAD_SLOTS": {"one": {"concurrency": 1, "delay": 3}},
         "NOROBOTS_TTL": 0.5,
         "NOROBOTS_TTL_MIN": 0,
         "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.ExemptsLater": 950},

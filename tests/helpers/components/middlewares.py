@@ -301,20 +301,33 @@ class WaitsForToken:
 
 
 class WaitsForAnotherToLeave(OfCrawler):
-    """A downloader middleware that lets ``/1`` wait until another page has left the downloader."""
+    """A downloader middleware that lets ``/1`` wait until another page has left its slot.
+
+    It keeps the response of that page until that of ``/1`` has come.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._waiting: Deferred[None] = Deferred()
+        self._has_left: Deferred[None] = Deferred()
+        self._has_come: Deferred[None] = Deferred()
         crawler.signals.connect(self._left, signals.request_left_downloader)
 
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         if request.url.endswith("/1"):
-            await compat.waiting_for(self._waiting)
+            await compat.waiting_for(self._has_left)
 
     def _left(self, request: Request) -> None:
         if not request.url.endswith(("/1", "/robots.txt")):
-            self._waiting.callback(None)
+            self._has_left.callback(None)
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        if request.url.endswith("/1"):
+            self._has_come.callback(None)
+        elif not request.url.endswith("/robots.txt"):
+            await compat.waiting_for(self._has_come)
+        return response
 
 
 class SeesResponses:
