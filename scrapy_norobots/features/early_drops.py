@@ -76,6 +76,5 @@ class EarlyDrops:
             return
         decision = question.forbidden_by(access)
         if decision is not None and (request.dont_filter or not self._duplicates.request_seen(request)):
-            assert self._crawler.stats is not None  # made before any middleware
-            self._crawler.stats.inc_value("norobots/forbidden_early")
+            compat.stats(self._crawler).inc_value("norobots/forbidden_early")
             self._core.drop(request, question, decision, access)

@@ -24,6 +24,7 @@ from scrapy_norobots import values
 from scrapy_norobots.checks import check_components, enabled_keys
 from scrapy_norobots.events import Events
 from scrapy_norobots.question import is_overridden
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.scrapy_api.identity import Identity
 from scrapy_norobots.scrapy_api.log import crawl_log
@@ -71,9 +72,8 @@ class RobotsMetaMiddleware:
         self._config = MetaConfig.from_settings(crawler.settings)
         if not self._config.obey:
             raise NotConfigured
-        assert crawler.stats is not None  # made before any middleware
         self._log = crawl_log(crawler, logger)
-        self._stats = crawler.stats
+        self._stats = compat.stats(crawler)
         self._identity = Identity(crawler, self._config.robot)
         # The output of errbacks passes: their responses are not in this mapping. The copy in a response's
         # meta cannot serve instead, because spiders copy meta from page to page.

@@ -17,6 +17,7 @@ from scrapy.responsetypes import responsetypes
 
 from scrapy_norobots.events import Events
 from scrapy_norobots.rules.access import Access
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.settings import Config
 
 # A request with one of these headers asks for more, or less, than a whole file from a cache.
@@ -64,8 +65,7 @@ def answer(crawler: Crawler, request: Request, access: Access) -> Response | Non
     if access.rules is None or access.stale or not snapshot.received:
         return None
     assert snapshot.status is not None  # there are rules
-    assert crawler.stats is not None  # made before any middleware
-    crawler.stats.inc_value("norobots/shared")
+    compat.stats(crawler).inc_value("norobots/shared")
     request.meta["dont_cache"] = True  # Scrapy's HTTP cache must not take it for the site's response
     headers = Headers({name: value.encode("latin-1") for name, value in snapshot.headers.items()})
     make = responsetypes.from_args(headers=headers, url=snapshot.url, body=snapshot.body)

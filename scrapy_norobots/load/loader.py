@@ -71,9 +71,8 @@ class RobotsLoader:
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
         """Open the store. Raises `ValueError` if the store or a parser cannot be used."""
-        assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
-        self._stats = crawler.stats
+        self._stats = compat.stats(crawler)
         self.config = config
         self.events = events
         read = reader_of(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
 
 _T = TypeVar("_T")
 
@@ -179,8 +180,7 @@ def _call(deferred: Deferred[None]) -> None:
 
 def has_asyncio(crawler: Crawler) -> bool:
     """Return whether an asyncio event loop runs in the crawl."""
-    has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
-    return not has_reactor or is_asyncio_reactor_installed()
+    return not crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True) or is_asyncio_reactor_installed()
 
 
 def _asyncio_runs() -> bool:
@@ -249,6 +249,12 @@ def components(settings: BaseSettings, name: str) -> Mapping[Any, Any]:
     """
     join = getattr(settings, "get_component_priority_dict_with_base", settings.getwithbase)
     return dict(join(name))
+
+
+def stats(crawler: Crawler) -> StatsCollector:
+    """Return the stats of a crawl."""
+    assert crawler.stats is not None  # they are made before any component
+    return crawler.stats
 
 
 def downloader(crawler: Crawler) -> Any:

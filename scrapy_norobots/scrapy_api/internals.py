@@ -132,8 +132,7 @@ def _needs_spider(find: Callable[..., object]) -> bool:
 
 def crawl_delay_of(slot: Any) -> float:
     """Return the `Crawl-delay` that a slot keeps, in seconds; 0 if it keeps none."""
-    seconds: float = getattr(slot, "norobots_crawl_delay", 0.0)
-    return seconds
+    return float(getattr(slot, "norobots_crawl_delay", 0.0))
 
 
 def least_own_delay(slot: Any) -> float:
@@ -142,8 +141,7 @@ def least_own_delay(slot: Any) -> float:
     Scrapy varies `Slot.delay` at random, up or down, by at most the fraction `Slot.jitter` of it. Until
     Scrapy 2.18, the fraction is 0.5, or 0 without `RANDOMIZE_DOWNLOAD_DELAY`.
     """
-    delay: float = slot.delay
-    return max(0.0, delay * (1 - getattr(slot, "jitter", 0.5)))
+    return max(0.0, float(slot.delay) * (1 - getattr(slot, "jitter", 0.5)))
 
 
 def least_delay(slot: Any) -> float:

@@ -51,7 +51,7 @@ class RobotsDownloader(Downloader):
         """Return True if the engine should send no more requests for now."""
         if self.parking is None or not self._can_count:
             return super().needs_backout()
-        return not self.has_place() or self.parking.has_nothing_to_do()
+        return self.parking.has_nothing_to_do()
 
     def has_place(self) -> bool:
         """Return whether one more request may be sent; true if there is no limit, or none is known."""
@@ -79,16 +79,15 @@ class RobotsDownloader(Downloader):
 
         def send() -> Any:
             """Send the request, and look at the slot as soon as Scrapy has removed it from there."""
-            return compat.finally_call(enqueue(), partial(parking.look_at, parking.slot_of(request)))
+            return compat.finally_call(enqueue(), partial(parking.removed, request, parking.slot_of(request)))
 
-        if ROBOTS_DOWNLOAD in request.meta:
-            return send()
-        # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
-        request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
-        if (gate := parking.hold(request)) is None:
-            return send()
-        # A request that has been given back is returned to the engine.
-        return compat.after(gate, lambda: send() if parking.reach(request) else request)
+        if ROBOTS_DOWNLOAD not in request.meta:
+            # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
+            request.meta[self.DOWNLOAD_SLOT] = self.get_slot_key(request)
+            if (gate := parking.hold(request)) is not None:
+                # A request that has been given back is returned to the engine.
+                return compat.after(gate, lambda: send() if parking.reach(request) else request)
+        return send()
 
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""

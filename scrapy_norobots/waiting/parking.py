@@ -40,9 +40,13 @@ _WAITING_MAX, _SHARED_WAITING_MAX = 100_000, 10_000
 # How many requests that the engine has are remembered if the downloader does not say when they leave.
 _REMEMBERED = 10_000
 
-# How often to look whether the crawl closes, in seconds: Scrapy has no signal for it. How many requests are
-# parked before the event loop has its turn again.
-_CLOSING_INTERVAL, _AT_ONCE = 1.0, 100
+# How often to look whether the crawl closes or stands still, in seconds: Scrapy has no signal for either. How
+# many requests are parked before the event loop has its turn again.
+_LOOK_INTERVAL, _AT_ONCE = 1.0, 100
+
+# How long the crawl stands still before a request goes without a place, in seconds: longer than a middleware
+# takes that is only slow, as more requests than the user allows would be in it.
+_STANDSTILL = 10.0
 
 # With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
 # next request; but no longer than so many seconds. It takes none while one alone waits for its slot, either.
@@ -79,16 +83,18 @@ class Parking:
         self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._repeats: dict[object, list[Parked]] = {}
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, self._wake, self._has_moved, places=places)
+        self._lines = Lines(slots, self._wake, places=places)
         self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.waits = self._sites.waits
         self.lines, self.is_sending = self._lines.of_slots, self._lines.look_soon
-        self.slot_of, self.look_at = slots.of, self._lines.look
+        self.slot_of = slots.of
         self._numbers = count(1)
         self._paused_until = 0.0
+        # Whether one request in line may go without a place; when one last got a place, or left one.
+        self._has_overtaken, self._moved_at = False, 0.0
         self._stop_watching: Callable[[], object] | None = None
 
     def __len__(self) -> int:
@@ -103,8 +109,12 @@ class Parking:
 
     def next(self) -> Request | None:
         """Return the next request to be sent; None if there is none for now."""
+        if self._stop_watching is None:
+            self._watch()
         ready = self._first() if self.lines else None
-        if ready is None or ready.request.priority < self._source.highest_priority:
+        if not self._has_overtaken and (
+            ready is None or ready.request.priority < self._source.highest_priority
+        ):
             pulled = self._pull()
             ready = self._first() if self.lines else None
             if pulled is not None:
@@ -158,7 +168,9 @@ class Parking:
     # For the downloader
 
     def has_nothing_to_do(self) -> bool:
-        """Return whether the engine need not ask for a request, though there is a place."""
+        """Return whether the engine need not ask for a request."""
+        if not self._has_place():
+            return not self._has_overtaken
         return not self._may_pull() and not (self.lines and self._lines.first())
 
     def hold(self, request: Request) -> Deferred[None] | None:
@@ -168,30 +180,26 @@ class Parking:
         Raises `IgnoreRequest` if the middleware has given it back, and a subclass has ignored that.
         """
         sent = self.sent.get(request)
-        if sent is not None and sent.state is State.SENT and not self._lines.may_reach(request, sent.slot):
-            return self._hold(sent)
-        if not self.reach(request):
-            self._let_repeats_go(self.sent.pop(request))
-            raise IgnoreRequest("the request waits until robots.txt is downloaded again")
-        return None
-
-    def _hold(self, sent: Parked) -> Deferred[None]:
+        if sent is None or sent.state is not State.SENT or self._lines.may_reach(request, sent.slot):
+            if not self.reach(request):
+                self._let_repeats_go(self.sent.pop(request))
+                raise IgnoreRequest("the request waits until robots.txt is downloaded again")
+            return None
         gate: Deferred[None] = Deferred()
-        question = self._waits_for(sent.request)
+        question = self._waits_for(request)
         if question is not None and self._forbids(question):  # but a subclass lets it pass
             question = None
         sent.question, sent.gate = question, gate
         self._enter(sent, State.IN_LINE)
-        self.held[sent.request] = sent
+        self.held[request] = sent
         self._lines.add(sent)
-        if self._stop_watching is None:
-            self._watch()
         self._wake()
         return gate
 
     def _let_go(self, parked: Parked, gate: Deferred[None], *, is_allowed: bool) -> None:
         """Let the downloader send a request that has waited there, or give it back if it is not allowed."""
         del self.held[parked.request]
+        self._has_overtaken, self._moved_at = False, monotonic()
         self._leave(parked)
         self._lines.remove(parked)
         parked.move(State.SENT if is_allowed else State.GIVEN_BACK)
@@ -201,14 +209,34 @@ class Parking:
         gate.callback(None)
 
     def _watch(self) -> None:
-        """Give back what the downloader holds when the crawl closes, for which Scrapy has no signal."""
-        self._stop_watching = compat.call_later(_CLOSING_INTERVAL, self._watch)
+        """Once a second, let requests go on that would wait for ever.
+
+        A request that middlewares keep for long no longer counts in its slot, and no equal one waits for it.
+        If they keep all requests that have places for some seconds, one goes without, while one in line has
+        been overtaken: they may wait for that, and Scrapy would have given it a place. When the crawl closes,
+        the downloader gives back what it holds.
+        """
+        self._stop_watching = compat.call_later(_LOOK_INTERVAL, self._watch)
+        for request, slot in self._lines.late().items():
+            self._let_repeats_go(self.sent.get(request))
+            self._has_moved(slot)
+            self._lines.no_longer_comes(request)
         if compat.is_closing(self._crawler):
             held, self.held = self.held, {}
             for parked in held.values():  # which stay in line until the scheduler closes
                 parked.move(State.GIVEN_BACK)
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
+        else:
+            newest = max((sent.number for sent in self.sent.values() if sent.gate is None), default=0)
+            self._has_overtaken = (
+                monotonic() - self._moved_at > _STANDSTILL
+                and not self._has_place()
+                and not self._slots.are_sending()
+                and self._lines.bring_forward(newest)
+            )
+        if self.lines:
+            self._wake()
 
     def reach(self, request: Request) -> bool:
         """Take note that a request has reached its slot; return False if it has been given back."""
@@ -219,14 +247,19 @@ class Parking:
         self._has_moved(slot if sent is None else sent.slot)
         return True
 
+    def removed(self, request: Request, slot: Any | None) -> None:
+        """Take note that Scrapy has removed a request from a slot, and goes on with the response."""
+        self._lines.look(slot)
+        self._let_repeats_go(self.sent.get(request))
+
     def leave(self, request: Request) -> None:
         """Take note that a request has left the downloader, and forget it unless it comes back."""
         sent = self.sent.get(request)
         slot = self._slots.of(request) if sent is None else sent.slot
-        if sent is not None:
-            self._let_repeats_go(sent)
+        self._let_repeats_go(sent)
         if sent is not None and sent.state is not State.GIVEN_BACK:
             del self.sent[request]
+            self._has_overtaken, self._moved_at = False, monotonic()
             if sent.is_given_up:  # but it was not dropped
                 self._events.wait.send(request, "came_back")
         self._has_moved(slot, is_page=request in self._lines.coming or request in self.sent)
@@ -244,12 +277,14 @@ class Parking:
             sent.is_given_up = False
             self._events.wait.send(request, "given_up")
 
-    def _let_repeats_go(self, first: Parked) -> None:
+    def _let_repeats_go(self, first: Parked | None) -> None:
         """Put the requests in line that wait until the same one has been answered."""
-        for parked in self._repeats.pop(first.key, ()):
-            parked.key = None
-            self._lines.add(parked)
-        first.key = None
+        if first is not None and first.key in self._repeats:
+            for parked in self._repeats.pop(first.key):
+                parked.key = None
+                self._lines.add(parked)
+            first.key = None
+            self._wake()
 
     # For the middleware
 
@@ -342,6 +377,7 @@ class Parking:
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
+        self._has_overtaken, self._moved_at = False, monotonic()
         self._lines.expect(parked.request, parked.slot)
         self.sent[parked.request] = parked
         if len(self.sent) > self._most_sent:
@@ -351,14 +387,13 @@ class Parking:
     def _release(self, waiting: list[Parked]) -> None:
         """Let requests go on that need not wait for their site any longer."""
         for parked in waiting:
-            assert parked.question is not None  # it has waited for its origin
-            if self._forbids(parked.question):
-                # It will be dropped, and need not wait for its slot.
-                self._slots.leave(parked.slot, parked.request)
-                parked.slot = None
             parked.move(State.IN_LINE)
             request = parked.request
-            if self._has_cache and parked.key is None and not request.meta.get("dont_cache"):
+            if parked.question is not None and self._forbids(parked.question):
+                # It will be dropped, and need not wait for its slot, nor for others.
+                self._slots.leave(parked.slot, request)
+                parked.slot = None
+            elif self._has_cache and parked.key is None and not request.meta.get("dont_cache"):
                 parked.key = parked.slot, request.priority, request.method, request.url, request.body
                 if parked.key in self._repeats:
                     self._repeats[parked.key].append(parked)
@@ -370,7 +405,7 @@ class Parking:
 
     def _first(self) -> Parked | None:
         """Return the next request in line. Let those that are held go; let expired rules be loaded again."""
-        while self._has_place() and (parked := self._lines.first()) is not None:
+        while (self._has_place() or self._has_overtaken) and (parked := self._lines.first()) is not None:
             # It may be exempt since it began to wait.
             question = None if is_overridden(parked.request) else parked.question
             may_go = (

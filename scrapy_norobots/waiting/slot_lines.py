@@ -18,8 +18,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import (
     least_delay,
@@ -33,10 +35,6 @@ from scrapy_norobots.waiting.states import Parked
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-# For at least so many seconds, a request that has gone on counts in the slot that it has not reached yet. A
-# middleware may keep it for longer, even until others of the slot have come.
-_ON_THE_WAY = 1.0
 
 # How many requests make a line long.
 _LONG = 100
@@ -89,6 +87,13 @@ class Slots:
         """Return how many requests a slot has, or are on their way to it."""
         return len(slot.active) - self._waiting.get(slot, 0)
 
+    def are_sending(self) -> bool:
+        """Return whether a slot has a request of a page, as far as that is known."""
+        return bool(self.missing) or any(
+            slot.queue or any(ROBOTS_DOWNLOAD not in request.meta for request in slot.transferring)
+            for slot in self._downloader.slots.values()
+        )
+
     def seconds(self, slot: Any | None, *, is_usual: bool = False) -> float | None:
         """Return in how many seconds a slot can send a request; None: when one of its requests has moved.
 
@@ -117,33 +122,28 @@ class _Line:
     slot: Any | None
     waiting: list[tuple[int, int, Parked]] = field(default_factory=list)
     held: list[tuple[int, int, Parked]] = field(default_factory=list)
-    entry: tuple[int, int, _Line] | None = None
+    entry: tuple[float, int, _Line] | None = None
     stop_timer: Callable[[], object] | None = None
 
 
 class Lines:
     """The lines of one crawl. There are `places` for requests (0: any number), and no line holds more.
 
-    `wake` is called when time has passed and a request may go on; `late` with the slot of one that is late.
+    `wake` is called when time has passed and a request may go on.
     """
 
-    def __init__(
-        self, slots: Slots, wake: Callable[[], None], late: Callable[[Any], None], *, places: int
-    ) -> None:
+    def __init__(self, slots: Slots, wake: Callable[[], None], *, places: int) -> None:
         self._slots = slots
         self._wake = wake
-        self._late = late
         self._places = places if places > 0 else math.inf
         self.of_slots: dict[Any, _Line] = {}
-        self._turn = 0
+        self._turns = count()
         # Lines whose slot can send, by negative priority and turn. An entry that is not the `entry` of its
         # line is out of date.
-        self._sendable: list[tuple[int, int, _Line]] = []
-        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in. Those
-        # that were among them at the last look are late at the next one.
+        self._sendable: list[tuple[float, int, _Line]] = []
+        # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in.
         self.coming: dict[Request, Any] = {}
-        self._seen: list[Request] = []
-        self._stop_waiting: Callable[[], object] | None = None
+        self._seen: list[Request] = []  # those that `late` found among them
 
     def may_pass(self, slot: Any | None) -> bool:
         """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
@@ -185,8 +185,6 @@ class Lines:
         if slot is not None:
             slot.active.add(request)
             self.coming[request] = slot
-            if self._stop_waiting is None:
-                self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late)
 
     def remove(self, parked: Parked) -> None:
         """Remove the request that `first` has returned."""
@@ -208,6 +206,15 @@ class Lines:
             return False
         return self._seconds(slot) == 0
 
+    def late(self) -> dict[Request, Any]:
+        """Return the requests that were on their way at the last call too, with their slots.
+
+        A middleware may keep one for long, even until others of the slot have come.
+        """
+        late = {request: self.coming[request] for request in self._seen if request in self.coming}
+        self._seen = list(self.coming)
+        return late
+
     def no_longer_comes(self, request: Request, reached: Any | None = None) -> None:
         """Take a request from the slot that it was on its way to, if any, unless it has reached that one."""
         slot = self.coming.pop(request, None)
@@ -221,6 +228,21 @@ class Lines:
         if line is not None and line.entry is None and self._look_at(line):
             self._wake()
 
+    def bring_forward(self, number: int) -> bool:
+        """Put a line first that may go on and has a request with a lower number; return whether one has."""
+        line = next(
+            (
+                line
+                for line in self.of_slots.values()
+                if line.entry is not None and any(one.number < number for *_, one in line.waiting + line.held)
+            ),
+            None,
+        )
+        if line is not None:
+            line.entry = -math.inf, next(self._turns), line
+            heapq.heappush(self._sendable, line.entry)
+        return line is not None
+
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot that sends a request, when Scrapy has begun the transfer: after this call."""
         if self.of_slots[slot].entry is None:
@@ -229,22 +251,11 @@ class Lines:
 
     def clear(self) -> list[Parked]:
         """Remove and return all requests."""
-        if self._stop_waiting is not None:
-            self._stop_waiting()
         lines = list(self.of_slots.values())
         self.of_slots.clear()
         for line in lines:
             self._reset(line)
         return [one for line in lines for _, _, one in line.waiting + line.held]
-
-    def _forget_late(self) -> None:
-        """No longer count requests that are late."""
-        for request in filter(self.coming.__contains__, self._seen):
-            self._late(self.coming[request])
-            self.no_longer_comes(request)
-        self._seen = list(self.coming)
-        self._stop_waiting = compat.call_later(_ON_THE_WAY, self._forget_late) if self._seen else None
-        self._wake()
 
     def _seconds(self, slot: Any | None) -> float | None:
         # If places are rare, a request should not take one long before its slot can send it.
@@ -256,8 +267,7 @@ class Lines:
         parked = self._first_of(line, seconds)
         self._reset(line)
         if parked is not None:
-            self._turn += 1
-            line.entry = -parked.request.priority, self._turn, line
+            line.entry = -parked.request.priority, next(self._turns), line
             heapq.heappush(self._sendable, line.entry)
         elif seconds:
             line.stop_timer = compat.call_later(seconds, partial(self.look, line.slot))
@@ -280,8 +290,10 @@ class Lines:
     def _may_try(self, line: _Line) -> bool:
         """Return whether the first of a line may go to the middlewares before its slot can send it."""
         slot: Any = line.slot
-        if not line.waiting or slot.queue or not self._slots.has_delay(slot):
-            return False
-        if self._slots.under_way(slot) > len(slot.transferring):
-            return False  # another is on its way
-        return len(line.held) < self._places
+        return (
+            bool(line.waiting)
+            and not slot.queue
+            and self._slots.has_delay(slot)
+            and self._slots.under_way(slot) <= len(slot.transferring)  # else another is on its way
+            and len(line.held) < self._places
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import math
 from collections import defaultdict
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.log import Named
 from scrapy_norobots.standard.decision import without_userinfo
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-    from scrapy.statscollectors import StatsCollector
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +36,9 @@ class Source:
     """
 
     def __init__(self, crawler: Crawler, scheduler: Any) -> None:
-        assert crawler.stats is not None  # made before the scheduler
         self.scheduler = scheduler
         self.is_scrapys = Scheduler in type(scheduler).__mro__  # `isinstance` would compare only methods
-        self._stats: StatsCollector = crawler.stats
+        self._stats = compat.stats(crawler)
         self._gives_last_first = {
             is_start: self.is_scrapys and _gives_last_first(crawler.settings, is_start)
             for is_start in (True, False)
@@ -73,12 +73,11 @@ class Source:
 
     def in_order(self, requests: list[Request]) -> list[Request]:
         """Return requests, which come in the order in which they were taken, as they must go back."""
-        first_first: list[Request] = []
-        last_first: list[Request] = []
-        for request in requests:
-            is_start = bool(request.meta.get("is_start_request"))
-            (last_first if self._gives_last_first[is_start] else first_first).append(request)
-        return first_first + last_first[::-1]
+
+        def is_last_first(request: Request) -> bool:
+            return self._gives_last_first[bool(request.meta.get("is_start_request"))]
+
+        return [*filterfalse(is_last_first, requests), *filter(is_last_first, reversed(requests))]
 
     def give_back(self, requests: list[Request]) -> None:
         """Give it requests that it has had; its stats count each of them once."""

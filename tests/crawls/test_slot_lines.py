@@ -136,6 +136,28 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
 
 
 @pytest.mark.parametrize(
+    ("delay", "robots"),
+    [(1, RULES), (0, Answer(RULES, before=lambda: time.sleep(2)))],
+    ids=["a delay", "a slow robots.txt"],
+)
+def test_a_request_for_which_all_others_wait_needs_no_place(
+    delay: float, robots: str | Answer, mode: str
+) -> None:
+    """In Scrapy it would have one. Here requests of other sites have overtaken it, and more of them wait."""
+    settings = {
+        **ADDON,
+        **IN_ORDER,
+        "CONCURRENT_REQUESTS": 2,
+        "DOWNLOAD_DELAY": delay,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.WaitsForToken": 543},
+    }
+    with Site(robots, host="127.0.0.9") as first, Site(RULES, host="0.0.0.0") as site:
+        urls = [f"{first.url}/token", *(f"{host}/page" for host in hosts_of(site, 4))]
+        seen = crawl(*urls, settings=settings, timeout=20)
+    assert sorted(seen.pages) == sorted(urls)
+
+
+@pytest.mark.parametrize(
     ("last", "middlewares"),
     [
         ("/back/", {"derived.OnlyLooks": 100}),  # a forbidden request does not wait for its slot
@@ -236,6 +258,21 @@ def test_a_repeated_request_delays_no_other_one(mode: str, tmp_path: Path) -> No
         more = [*posts, {**get, "meta": {"dont_cache": True}}, {**get, "priority": 2}]
         seen = crawl(get, get, get, *more, f"{site.url}/other", settings={**ADDON, **cache})
     assert len(seen.pages) == 8
+
+
+@pytest.mark.parametrize("keeps", ["SendsTogether", "AnswersTogether"])
+def test_a_repeated_request_does_not_wait_for_one_that_a_middleware_keeps(
+    keeps: str, mode: str, tmp_path: Path
+) -> None:
+    settings = {
+        **ADDON,
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path),
+        "DOWNLOADER_MIDDLEWARES": {f"tests.helpers.components.middlewares.{keeps}": 543},
+    }
+    with Site(RULES) as site:
+        seen = crawl(*4 * [{"url": f"{site.url}/", "dont_filter": True}], settings=settings, timeout=20)
+    assert len(seen.pages) == 4
 
 
 def test_a_repeated_request_does_not_wait_with_an_own_downloader(mode: str, tmp_path: Path) -> None:

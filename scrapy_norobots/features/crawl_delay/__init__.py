@@ -96,8 +96,7 @@ class SlotDelays:
 
     def loaded(self, event: Load) -> None:
         """Make the slot of the request for which an origin was loaded keep its delay from now on."""
-        snapshot, stats = event.access.snapshot, self._crawler.stats
-        assert stats is not None  # made before any middleware
+        snapshot, stats = event.access.snapshot, compat.stats(self._crawler)
         asked = crawl_delay(event.access.rules, event.robot) or 0.0
         kept = min(asked, self._longest)
         if kept:
@@ -191,11 +190,10 @@ class SlotDelays:
 
     def _forget_slots(self) -> None:
         """Forget the two oldest slots, unless Scrapy has not collected them or their delay is not over."""
-        assert self._downloader is not None  # there are slots
         for name in list(islice(self._slots, 2)):
             kept = self._slots.pop(name)
             is_over = kept.slot.lastseen + crawl_delay_of(kept.slot) < now()
-            if not is_over or self._downloader.slots.get(name) is kept.slot:
+            if not is_over or compat.downloader(self._crawler).slots.get(name) is kept.slot:
                 self._slots[name] = kept
 
 

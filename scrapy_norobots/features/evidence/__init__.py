@@ -60,9 +60,8 @@ class Evidence:
 
     def __init__(self, crawler: Crawler, config: Config, evidence: EvidenceConfig, events: Events) -> None:
         """Open the files and start the thread; raise `ValueError` if a placeholder or the folder is wrong."""
-        assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
-        self._stats = crawler.stats
+        self._stats = compat.stats(crawler)
         self._config = evidence
         self._has_logged_loss = False
         self._log = crawl_log(crawler, logger)

@@ -66,9 +66,8 @@ class CrawlReport:
     """The report of one crawl. Raises `ValueError` if a path of ``NOROBOTS_REPORT`` cannot be written."""
 
     def __init__(self, crawler: Crawler, config: Config, events: Events, core: Core) -> None:
-        assert crawler.stats is not None  # made before any middleware
         self._crawler = crawler
-        self._stats = crawler.stats
+        self._stats = compat.stats(crawler)
         self._config = config
         self._retries_closed = config.retry_closed > 0 and compat.is_own_crawl(crawler)
         self._log = crawl_log(crawler, logger)

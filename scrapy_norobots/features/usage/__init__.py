@@ -40,6 +40,7 @@ from scrapy_norobots.features.usage.statements import (
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
 from scrapy_norobots.rules.access import Access
 from scrapy_norobots.rules.parser import Statements, statements_of
+from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.html import meta_tags, root_of
 from scrapy_norobots.settings import SETTINGS, Config, Section, error, setting
 from scrapy_norobots.standard import Decision
@@ -105,8 +106,7 @@ class Usage:
 
     def __init__(self, crawler: Crawler, events: Events, core: Core) -> None:
         """Read each file that is loaded, and each response before its callback gets it."""
-        assert crawler.stats is not None  # made before any middleware
-        self._stats = crawler.stats
+        self._stats = compat.stats(crawler)
         self._core = core
         events.loaded.connect(self.loaded)
         crawler.signals.connect(self.received, signal=signals.response_received)

@@ -258,15 +258,14 @@ class TakesItsTime(Slow):
         return response
 
 
-class AnswersTogether:
-    """A downloader middleware that keeps pages until four have come."""
+class SendsTogether:
+    """A downloader middleware that keeps requests of pages until four have come."""
 
     def __init__(self) -> None:
         self._kept: list[Deferred[None]] = []
 
-    async def process_response(
-        self, request: Request, response: Response, spider: Spider | None = None
-    ) -> Response:
+    async def keep(self, request: Request) -> None:
+        """Keep a page."""
         if not request.url.endswith("/robots.txt"):
             kept: Deferred[None] = Deferred()
             self._kept.append(kept)
@@ -274,6 +273,21 @@ class AnswersTogether:
                 for one in self._kept:
                     one.callback(None)
             await compat.waiting_for(kept)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        await self.keep(request)
+
+
+class AnswersTogether(SendsTogether):
+    """The same for responses."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Do nothing."""
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        await self.keep(request)
         return response
 
 
