@@ -192,6 +192,26 @@ def test_a_slow_middleware_keeps_its_place() -> None:
     assert seen.stats["at once"] <= 2
 
 
+def test_a_slow_download_keeps_its_place() -> None:
+    """Also if another request could have a place by now, because middlewares may keep all that have one."""
+    came, ended = list[str](), list[int]()
+
+    def answer(hit: Hit) -> Answer:
+        def before() -> None:
+            came.append(hit.host)
+            time.sleep(12 if hit.host != "127.0.0.1" else 0)
+            ended.append(came.count("127.0.0.1"))
+
+        return Answer(before=before)
+
+    robots = {"127.0.0.1/robots.txt": Answer(RULES, before=lambda: time.sleep(1))}
+    with Site(RULES, {**robots, "/page": answer}, host="0.0.0.0") as site:
+        urls = [site.url_of(f"127.0.0.{host}") + "/page" for host in (1, 2, 3)]
+        seen = crawl(*urls, settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2})
+    assert len(seen.pages) == 3
+    assert ended[0] == 0  # the first page came when another had ended
+
+
 def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
     """Also if it takes longer than a request keeps a place for which robots.txt is being loaded."""
     settings = {
