@@ -80,7 +80,9 @@ class Parking:
         self._most_sent = math.inf if slots.are_watched else _REMEMBERED
         # By what they have in common, requests that wait until the same one has been answered, which Scrapy's
         # HTTP cache then has. One robots.txt has released all of them.
-        self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
+        self._has_cache = (
+            slots.are_watched and not slots.missing and crawler.settings.getbool("HTTPCACHE_ENABLED")
+        )
         self._repeats: dict[object, list[Parked]] = {}
         self._wake = partial(compat.look_for_next_request, crawler)
         self._lines = Lines(slots, self._wake, places=places)
@@ -93,7 +95,7 @@ class Parking:
         self.slot_of = slots.of
         self._numbers = count(1)
         self._paused_until = 0.0
-        # Whether one request in line may go without a place; when one last got a place, or left one.
+        # Whether one request in line may go without a place; when one last got a place, left it, or was sent.
         self._has_overtaken, self._moved_at = False, 0.0
         self._stop_watching: Callable[[], object] | None = None
 
@@ -228,12 +230,14 @@ class Parking:
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
         else:
-            newest = max((sent.number for sent in self.sent.values() if sent.gate is None), default=0)
+            if self._slots.are_sending():
+                self._moved_at = monotonic()
             self._has_overtaken = (
                 monotonic() - self._moved_at > _STANDSTILL
                 and not self._has_place()
-                and not self._slots.are_sending()
-                and self._lines.bring_forward(newest)
+                and self._lines.bring_forward(
+                    max((sent.number for sent in self.sent.values() if sent.gate is None), default=0)
+                )
             )
         if self.lines:
             self._wake()

@@ -131,8 +131,9 @@ class Sites:
             return True
         if not access.temporary or question.is_robots_txt:
             return False
-        is_of_others = not access.applies_to(self._loader.proxy_of(request))
-        return is_of_others or (self.is_retried(request, access) and self.has_room())
+        return not access.applies_to(self._loader.proxy_of(request)) or (
+            self.is_retried(request, access) and self.has_room()
+        )
 
     def wait(self, parked: Parked) -> int:
         """Let a request wait for its site; return how many wait there, or 0 if it is closed."""

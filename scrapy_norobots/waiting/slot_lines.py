@@ -229,19 +229,21 @@ class Lines:
             self._wake()
 
     def bring_forward(self, number: int) -> bool:
-        """Put a line first that may go on and has a request with a lower number; return whether one has."""
-        line = next(
-            (
-                line
-                for line in self.of_slots.values()
-                if line.entry is not None and any(one.number < number for *_, one in line.waiting + line.held)
-            ),
-            None,
-        )
-        if line is not None:
+        """Put a line first that may go on and has a request older than this number: that with the oldest.
+
+        Return whether there is one.
+        """
+        older = {
+            oldest: line
+            for line in self.of_slots.values()
+            if line.entry is not None
+            and (oldest := min(one.number for *_, one in line.waiting + line.held)) < number
+        }
+        if older:
+            line = older[min(older)]
             line.entry = -math.inf, next(self._turns), line
             heapq.heappush(self._sendable, line.entry)
-        return line is not None
+        return bool(older)
 
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot that sends a request, when Scrapy has begun the transfer: after this call."""

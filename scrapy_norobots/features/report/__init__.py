@@ -189,8 +189,9 @@ class CrawlReport:
         self._stop_saying()
         # The files of most interest that are in memory; none without a report.
         accesses = list(filter(None, map(all_origins.latest, self._counters.of_most_interest())))
-        work = partial(list_files, accesses, robot, self._counters.drops())
-        listings = await compat.in_thread(self._thread, work)
+        listings = await compat.in_thread(
+            self._thread, partial(list_files, accesses, robot, self._counters.drops())
+        )
         self._stats.set_value("norobots/passed", self._counters.requests["passed"])
         crawl = {
             "generator": f"scrapy-norobots {__version__}",
