@@ -85,8 +85,8 @@ def read_config(crawler: Crawler, cls: type, base: type) -> Config:
 def check_user_agent(crawler: Crawler, identity: Identity) -> None:
     """Warn if the owner of a site cannot see from the User-Agent whose crawl this is."""
     agent = identity.default_user_agent
-    is_clear = agent != default_settings.USER_AGENT.encode() and _CONTACT.search(agent)
-    if not is_clear and compat.is_own_crawl(crawler):
+    is_default = agent == default_settings.USER_AGENT.encode()
+    if (is_default or not _CONTACT.search(agent)) and compat.is_own_crawl(crawler):
         logger.warning(
             "The User-Agent %r has no URL and no e-mail address of yours, so the owners of sites cannot see "
             "whose crawl this is, and cannot write to you. Set USER_AGENT to a name and an address, "

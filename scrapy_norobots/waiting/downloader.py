@@ -51,14 +51,14 @@ class RobotsDownloader(Downloader):
         """Return True if the engine should send no more requests for now."""
         if self.parking is None or not self._can_count:
             return super().needs_backout()
-        return self.parking.has_nothing_to_do()
+        return not self.has_place() or self.parking.has_nothing_to_do()
 
     def has_place(self) -> bool:
         """Return whether one more request may be sent; true if there is no limit, or none is known."""
         if not self._can_count or self.total_concurrency <= 0:
             return True
-        held = len(self.parking.held) if self.parking is not None else 0
-        return len(self.active) - self._free_downloads - held < self.total_concurrency
+        more = 0 if self.parking is None else len(self.parking.held) + self.parking.lines.extra_places
+        return len(self.active) - self._free_downloads - more < self.total_concurrency
 
     def fetch(self, request: Request, *args: Any) -> Deferred[Any]:
         """Download a request like Scrapy's downloader. Until Scrapy 2.13, `args` has the spider."""
@@ -79,7 +79,9 @@ class RobotsDownloader(Downloader):
 
         def send() -> Any:
             """Send the request, and look at the slot as soon as Scrapy has removed it from there."""
-            return compat.finally_call(enqueue(), partial(parking.removed, request, parking.slot_of(request)))
+            return compat.finally_call(
+                enqueue(), partial(parking.removed, request, parking.slots.of(request))
+            )
 
         if ROBOTS_DOWNLOAD not in request.meta:
             # Scrapy does the same in `send`. Done here, the URL is parsed once and not twice.
@@ -92,8 +94,8 @@ class RobotsDownloader(Downloader):
     def _process_queue(self, *args: Any) -> Any:
         """Send what a slot can send: the last of `args`, which a request has reached or left."""
         result = super()._process_queue(*args)
-        if self.parking is not None and args and args[-1] in self.parking.lines:
-            self.parking.is_sending(args[-1])
+        if self.parking is not None and args and args[-1] in self.parking.lines.of_slots:
+            self.parking.lines.look_soon(args[-1])
         return result
 
     def _leave(self, result: Any, request: Request, is_free: bool) -> Any:

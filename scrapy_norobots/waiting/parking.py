@@ -44,10 +44,6 @@ _REMEMBERED = 10_000
 # many requests are parked before the event loop has its turn again.
 _LOOK_INTERVAL, _AT_ONCE = 1.0, 100
 
-# How long the crawl stands still before a request goes without a place, in seconds: longer than a middleware
-# takes that is only slow, as more requests than the user allows would be in it.
-_STANDSTILL = 10.0
-
 # With one place, the order of requests counts, so that the crawl waits for a robots.txt before it takes the
 # next request; but no longer than so many seconds. It takes none while one alone waits for its slot, either.
 _ORDER_PATIENCE = 1.0
@@ -67,36 +63,26 @@ class Parking:
     ) -> None:
         self._crawler = crawler
         self._source = source
-        self._slots = slots
+        self.slots = slots
         self._events = middleware.events
         self._events.dropped.connect(self._dropped)
         self._waits_for, self._forbids = middleware.waits_for, middleware.forbids
-        self._has_place = slots.has_place
         self._loads = middleware.loader.loads  # those in flight
         places = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._keeps_order = places == 1
         self._most = _WAITING_MAX if source.is_scrapys else _SHARED_WAITING_MAX
         self.sent: dict[Request, Parked] = {}  # what the engine has, until it leaves or comes back
         self._most_sent = math.inf if slots.are_watched else _REMEMBERED
-        # By what they have in common, requests that wait until the same one has been answered, which Scrapy's
-        # HTTP cache then has. One robots.txt has released all of them.
-        self._has_cache = (
-            slots.are_watched and not slots.missing and crawler.settings.getbool("HTTPCACHE_ENABLED")
-        )
-        self._repeats: dict[object, list[Parked]] = {}
+        self._has_cache = slots.are_watched and crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._wake = partial(compat.look_for_next_request, crawler)
-        self._lines = Lines(slots, self._wake, places=places)
-        self._limits = LoadLimits(slots, most_loads, self._lines.of_slots.__contains__)
+        self.lines = Lines(slots, self._wake, places=places)
+        self._limits = LoadLimits(slots, most_loads, self.lines.of_slots.__contains__)
         self._sites = Sites(crawler, middleware.loader, self._limits, self._release, tries=middleware.retries)
         self._parked: set[Request] = set()
         self.held: dict[Request, Parked] = {}  # those that the downloader has
         self.waits = self._sites.waits
-        self.lines, self.is_sending = self._lines.of_slots, self._lines.look_soon
-        self.slot_of = slots.of
         self._numbers = count(1)
         self._paused_until = 0.0
-        # Whether one request in line may go without a place; when one last got a place, left it, or was sent.
-        self._has_overtaken, self._moved_at = False, 0.0
         self._stop_watching: Callable[[], object] | None = None
 
     def __len__(self) -> int:
@@ -113,21 +99,23 @@ class Parking:
         """Return the next request to be sent; None if there is none for now."""
         if self._stop_watching is None:
             self._watch()
-        ready = self._first() if self.lines else None
-        if not self._has_overtaken and (
+        ready = self._first() if self.lines.of_slots else None
+        if not self.lines.extra_places and (
             ready is None or ready.request.priority < self._source.highest_priority
         ):
             pulled = self._pull()
-            ready = self._first() if self.lines else None
+            ready = self._first() if self.lines.of_slots else None
             if pulled is not None:
                 # One that was held may have got the last place.
-                if (ready is None or pulled.request.priority > ready.request.priority) and self._has_place():
+                if (
+                    ready is None or pulled.request.priority > ready.request.priority
+                ) and self.slots.has_place():
                     return self._go(pulled)
                 self._join(pulled)
         if ready is None:
             return None
         self._leave(ready)
-        self._lines.remove(ready)
+        self.lines.remove(ready)
         self._resume()
         return self._go(ready)
 
@@ -139,19 +127,19 @@ class Parking:
         del self.sent[request]
         if request in self._parked:  # it was held until the crawl closed
             return True
-        sent.question, sent.slot = self._waits_for(request) or sent.question, self._slots.of(request)
+        sent.question, sent.slot = self._waits_for(request) or sent.question, self.slots.of(request)
         self._enter(sent, State.LOADING)
         if compat.is_closing(self._crawler):
             sent.move(State.CLOSED)
             self._events.wait.send(request, "waited")
-            self._lines.add(sent)
+            self.lines.add(sent)
         else:
             self._sites.wait(sent)
         return True
 
     def add(self, request: Request) -> bool:
         """Give a new request to the source; return whether it was accepted."""
-        if self._paused_until and self._has_place() and not self._lines.is_long(self._slots.of(request)):
+        if self._paused_until and self.slots.has_place() and not self.lines.is_long(self.slots.of(request)):
             self._resume()  # its slot may be able to send
         return self._source.add(request)
 
@@ -159,10 +147,7 @@ class Parking:
         """Let nothing wait any longer, because the crawl closes; return all requests, in order."""
         if self._stop_watching is not None:
             self._stop_watching()
-        waiting = sorted(
-            chain(self._sites.clear(), self._lines.clear(), *self._repeats.values()),
-            key=lambda parked: parked.number,
-        )
+        waiting = sorted(chain(self._sites.clear(), self.lines.clear()), key=lambda parked: parked.number)
         for parked in waiting:
             self._leave(parked)
         return waiting
@@ -170,10 +155,8 @@ class Parking:
     # For the downloader
 
     def has_nothing_to_do(self) -> bool:
-        """Return whether the engine need not ask for a request."""
-        if not self._has_place():
-            return not self._has_overtaken
-        return not self._may_pull() and not (self.lines and self._lines.first())
+        """Return whether the engine need not ask for a request, though there is a place."""
+        return not self._may_pull() and not (self.lines.of_slots and self.lines.first())
 
     def hold(self, request: Request) -> Deferred[None] | None:
         """Let a request wait that has passed the middlewares, without a place; None if it is sent now.
@@ -182,9 +165,9 @@ class Parking:
         Raises `IgnoreRequest` if the middleware has given it back, and a subclass has ignored that.
         """
         sent = self.sent.get(request)
-        if sent is None or sent.state is not State.SENT or self._lines.may_reach(request, sent.slot):
+        if sent is None or sent.state is not State.SENT or self.lines.may_reach(request, sent.slot):
             if not self.reach(request):
-                self._let_repeats_go(self.sent.pop(request))
+                self.lines.let_repeats_go(self.sent.pop(request))
                 raise IgnoreRequest("the request waits until robots.txt is downloaded again")
             return None
         gate: Deferred[None] = Deferred()
@@ -194,19 +177,18 @@ class Parking:
         sent.question, sent.gate = question, gate
         self._enter(sent, State.IN_LINE)
         self.held[request] = sent
-        self._lines.add(sent)
+        self.lines.add(sent)
         self._wake()
         return gate
 
     def _let_go(self, parked: Parked, gate: Deferred[None], *, is_allowed: bool) -> None:
         """Let the downloader send a request that has waited there, or give it back if it is not allowed."""
         del self.held[parked.request]
-        self._has_overtaken, self._moved_at = False, monotonic()
         self._leave(parked)
-        self._lines.remove(parked)
+        self.lines.remove(parked)
         parked.move(State.SENT if is_allowed else State.GIVEN_BACK)
         if is_allowed:
-            self._lines.expect(parked.request, parked.slot)
+            self.lines.expect(parked.request, parked.slot)
         parked.gate = None
         gate.callback(None)
 
@@ -219,10 +201,10 @@ class Parking:
         the downloader gives back what it holds.
         """
         self._stop_watching = compat.call_later(_LOOK_INTERVAL, self._watch)
-        for request, slot in self._lines.late().items():
-            self._let_repeats_go(self.sent.get(request))
+        for request, slot in self.lines.late().items():
+            self.lines.let_repeats_go(self.sent.get(request))
             self._has_moved(slot)
-            self._lines.no_longer_comes(request)
+            self.lines.no_longer_comes(request)
         if compat.is_closing(self._crawler):
             held, self.held = self.held, {}
             for parked in held.values():  # which stay in line until the scheduler closes
@@ -230,47 +212,38 @@ class Parking:
                 assert parked.gate is not None  # it is held
                 parked.gate.callback(None)
         else:
-            if self._slots.are_sending():
-                self._moved_at = monotonic()
-            self._has_overtaken = (
-                monotonic() - self._moved_at > _STANDSTILL
-                and not self._has_place()
-                and self._lines.bring_forward(
-                    max((sent.number for sent in self.sent.values() if sent.gate is None), default=0)
-                )
-            )
-        if self.lines:
+            self.lines.look_at_places(max((sent.number for sent in self.sent.values()), default=0))
+        if self.lines.of_slots:
             self._wake()
 
     def reach(self, request: Request) -> bool:
         """Take note that a request has reached its slot; return False if it has been given back."""
-        sent, slot = self.sent.get(request), self._slots.of(request)
+        sent, slot = self.sent.get(request), self.slots.of(request)
         if sent is not None and sent.state is State.GIVEN_BACK:
             return False
-        self._lines.no_longer_comes(request, slot)
+        self.lines.no_longer_comes(request, slot)
         self._has_moved(slot if sent is None else sent.slot)
         return True
 
     def removed(self, request: Request, slot: Any | None) -> None:
         """Take note that Scrapy has removed a request from a slot, and goes on with the response."""
-        self._lines.look(slot)
-        self._let_repeats_go(self.sent.get(request))
+        self.lines.look(slot)
+        self.lines.let_repeats_go(self.sent.get(request))
 
     def leave(self, request: Request) -> None:
         """Take note that a request has left the downloader, and forget it unless it comes back."""
         sent = self.sent.get(request)
-        slot = self._slots.of(request) if sent is None else sent.slot
-        self._let_repeats_go(sent)
+        slot = self.slots.of(request) if sent is None else sent.slot
+        self.lines.let_repeats_go(sent)
         if sent is not None and sent.state is not State.GIVEN_BACK:
             del self.sent[request]
-            self._has_overtaken, self._moved_at = False, monotonic()
             if sent.is_given_up:  # but it was not dropped
                 self._events.wait.send(request, "came_back")
-        self._has_moved(slot, is_page=request in self._lines.coming or request in self.sent)
-        self._lines.no_longer_comes(request)
+        self._has_moved(slot, is_page=request in self.lines.coming or request in self.sent)
+        self.lines.no_longer_comes(request)
 
     def _has_moved(self, slot: Any | None, *, is_page: bool = True) -> None:
-        if self._paused_until and not self._lines.is_long(slot):
+        if self._paused_until and not self.lines.is_long(slot):
             self._resume()
         if is_page and slot in self._limits.by_slot:
             self._limits.page_has_left(slot)
@@ -280,15 +253,6 @@ class Parking:
         if sent is not None and sent.is_given_up and isinstance(error, RobotsUnreachable):
             sent.is_given_up = False
             self._events.wait.send(request, "given_up")
-
-    def _let_repeats_go(self, first: Parked | None) -> None:
-        """Put the requests in line that wait until the same one has been answered."""
-        if first is not None and first.key in self._repeats:
-            for parked in self._repeats.pop(first.key):
-                parked.key = None
-                self._lines.add(parked)
-            first.key = None
-            self._wake()
 
     # For the middleware
 
@@ -338,7 +302,7 @@ class Parking:
             self._enter(pulled, State.LOADING)
             self._park(pulled)
             return True
-        if self._lines.may_pass(pulled.slot):
+        if self.lines.may_pass(pulled.slot):
             return False
         self._join(pulled)
         return True
@@ -346,7 +310,7 @@ class Parking:
     def _may_pull(self) -> bool:
         if self._paused_until and self._paused_until > monotonic():
             return False
-        if self._keeps_order and not self._has_cache and self._lines.has_one_alone():
+        if self._keeps_order and not self._has_cache and self.lines.has_one_alone():
             return False
         return len(self._parked) - self._sites.closed_count < self._most
 
@@ -363,26 +327,25 @@ class Parking:
     def _join(self, parked: Parked) -> None:
         """Let a request wait until others of its slot have gone, for a delay, or for a place."""
         self._enter(parked, State.IN_LINE)
-        self._lines.add(parked)
-        if self._lines.is_long(parked.slot):
+        self.lines.add(parked)
+        if self.lines.is_long(parked.slot):
             self._paused_until = math.inf
 
     def _new(self, request: Request, question: Question | None, state: State) -> Parked:
-        return Parked(request, question, self._slots.of(request), next(self._numbers), state)
+        return Parked(request, question, self.slots.of(request), next(self._numbers), state)
 
     def _enter(self, parked: Parked, state: State) -> None:
         parked.move(state)
         self._parked.add(parked.request)
-        self._slots.enter(parked.slot, parked.request)
+        self.slots.enter(parked.slot, parked.request)
 
     def _leave(self, parked: Parked) -> None:
         self._parked.discard(parked.request)
-        self._slots.leave(parked.slot, parked.request)
+        self.slots.leave(parked.slot, parked.request)
 
     def _go(self, parked: Parked) -> Request:
         parked.move(State.SENT)
-        self._has_overtaken, self._moved_at = False, monotonic()
-        self._lines.expect(parked.request, parked.slot)
+        self.lines.expect(parked.request, parked.slot)
         self.sent[parked.request] = parked
         if len(self.sent) > self._most_sent:
             del self.sent[next(iter(self.sent))]
@@ -392,24 +355,20 @@ class Parking:
         """Let requests go on that need not wait for their site any longer."""
         for parked in waiting:
             parked.move(State.IN_LINE)
-            request = parked.request
             if parked.question is not None and self._forbids(parked.question):
                 # It will be dropped, and need not wait for its slot, nor for others.
-                self._slots.leave(parked.slot, request)
+                self.slots.leave(parked.slot, parked.request)
                 parked.slot = None
-            elif self._has_cache and parked.key is None and not request.meta.get("dont_cache"):
-                parked.key = parked.slot, request.priority, request.method, request.url, request.body
-                if parked.key in self._repeats:
-                    self._repeats[parked.key].append(parked)
-                    continue
-                self._repeats[parked.key] = []
-            self._lines.add(parked)
+            elif self._has_cache and not parked.request.meta.get("dont_cache"):
+                self.lines.add_once(parked)
+                continue
+            self.lines.add(parked)
         self._paused_until = 0.0
         self._wake()
 
     def _first(self) -> Parked | None:
         """Return the next request in line. Let those that are held go; let expired rules be loaded again."""
-        while (self._has_place() or self._has_overtaken) and (parked := self._lines.first()) is not None:
+        while self.slots.has_place() and (parked := self.lines.first()) is not None:
             # It may be exempt since it began to wait.
             question = None if is_overridden(parked.request) else parked.question
             may_go = (
@@ -425,8 +384,8 @@ class Parking:
             if may_go:
                 return parked
             assert question is not None  # else it may go
-            self._lines.remove(parked)
-            self._let_repeats_go(parked)
+            self.lines.remove(parked)
+            self.lines.let_repeats_go(parked)
             parked.move(State.LOADING)
             self._has_moved(parked.slot)
             self._sites.wait(parked)

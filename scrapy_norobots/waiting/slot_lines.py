@@ -18,7 +18,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import chain, count
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy_norobots.load.fetch import ROBOTS_DOWNLOAD
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 # How many requests make a line long.
 _LONG = 100
 
+# How long the crawl stands still before a request goes without a place, in seconds: longer than a middleware
+# takes that is only slow, as more requests than the user allows would be in it.
+_STANDSTILL = 10.0
+
 
 class Slots:
     """The download slots of one crawl, whose engine exists.
@@ -49,15 +54,15 @@ class Slots:
 
     def __init__(self, crawler: Crawler, has_place: Callable[[], bool] | None = None) -> None:
         self._crawler = crawler
-        self.are_watched = has_place is not None
-        self.has_place = has_place or (lambda: True)
         self.missing = missing_internals(crawler)
+        self.are_watched = has_place is not None and not self.missing
+        self.has_place = has_place or (lambda: True)
         self._downloader = compat.downloader(crawler)
         self._waiting: dict[Any, int] = defaultdict(int)
 
     def of(self, request: Request) -> Any | None:
         """Return the slot in which a request will be sent, unless a middleware changes that."""
-        if self.missing or not self.are_watched:
+        if not self.are_watched:
             return None
         try:
             return slot_of(self._downloader, request, self._crawler.spider)
@@ -89,7 +94,7 @@ class Slots:
 
     def are_sending(self) -> bool:
         """Return whether a slot has a request of a page, as far as that is known."""
-        return bool(self.missing) or any(
+        return not self.are_watched or any(
             slot.queue or any(ROBOTS_DOWNLOAD not in request.meta for request in slot.transferring)
             for slot in self._downloader.slots.values()
         )
@@ -144,6 +149,11 @@ class Lines:
         # Requests that have gone on, and not yet reached a slot, with the slot whose line they were in.
         self.coming: dict[Request, Any] = {}
         self._seen: list[Request] = []  # those that `late` found among them
+        # By what they have in common, requests that wait until the same one has been answered, which Scrapy's
+        # HTTP cache then has. One robots.txt has released all of them.
+        self._repeats: dict[object, list[Parked]] = {}
+        self.extra_places = 0  # 1 while a request that was overtaken may go on although there is no place
+        self._moved_at = 0.0
 
     def may_pass(self, slot: Any | None) -> bool:
         """Return whether a request need not wait in line: a slot can send one, and none waits for it."""
@@ -158,6 +168,25 @@ class Lines:
         heapq.heappush(heap, (-parked.request.priority, parked.number, parked))
         if line.entry is None or heap[0][2] is parked:
             self._look_at(line)
+
+    def add_once(self, parked: Parked) -> None:
+        """Add a request, or let it wait for an equal one that was added so."""
+        request = parked.request
+        key = parked.slot, request.priority, request.method, request.url, request.body
+        if key in self._repeats:
+            self._repeats[key].append(parked)
+        else:
+            parked.key, self._repeats[key] = key, []
+            self.add(parked)
+
+    def let_repeats_go(self, sent: Parked | None) -> None:
+        """Add those that wait for a request, which has been answered, is late, or waits again."""
+        if sent is not None:
+            self._moved_at = monotonic()
+            for parked in self._repeats.pop(sent.key, ()):
+                self.add(parked)
+                self._wake()
+            sent.key = None
 
     def is_long(self, slot: Any | None) -> bool:
         """Return whether so many requests are in the line of a slot that no more should be taken for now."""
@@ -182,6 +211,7 @@ class Lines:
 
     def expect(self, request: Request, slot: Any | None) -> None:
         """Let a slot have a request that is on its way to it."""
+        self.extra_places, self._moved_at = 0, monotonic()
         if slot is not None:
             slot.active.add(request)
             self.coming[request] = slot
@@ -228,22 +258,26 @@ class Lines:
         if line is not None and line.entry is None and self._look_at(line):
             self._wake()
 
-    def bring_forward(self, number: int) -> bool:
-        """Put a line first that may go on and has a request older than this number: that with the oldest.
+    def look_at_places(self, newest: int) -> None:
+        """If the crawl stands still, let the line with the oldest request go first, without a place.
 
-        Return whether there is one.
+        It does if no place is free, nothing is being sent, and nothing has moved for a while. Only requests
+        count that are older than the newest one that has a place: they have been overtaken.
         """
+        self.extra_places = 0
+        if monotonic() - self._moved_at < _STANDSTILL or self._slots.has_place() or self._slots.are_sending():
+            return
         older = {
             oldest: line
             for line in self.of_slots.values()
             if line.entry is not None
-            and (oldest := min(one.number for *_, one in line.waiting + line.held)) < number
+            and (oldest := min(one.number for *_, one in line.waiting + line.held)) < newest
         }
         if older:
             line = older[min(older)]
             line.entry = -math.inf, next(self._turns), line
             heapq.heappush(self._sendable, line.entry)
-        return bool(older)
+            self.extra_places = 1
 
     def look_soon(self, slot: Any | None) -> None:
         """Look again at a slot that sends a request, when Scrapy has begun the transfer: after this call."""
@@ -257,7 +291,8 @@ class Lines:
         self.of_slots.clear()
         for line in lines:
             self._reset(line)
-        return [one for line in lines for _, _, one in line.waiting + line.held]
+        in_line = [one for line in lines for _, _, one in line.waiting + line.held]
+        return list(chain(in_line, *self._repeats.values()))
 
     def _seconds(self, slot: Any | None) -> float | None:
         # If places are rare, a request should not take one long before its slot can send it.
