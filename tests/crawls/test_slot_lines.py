@@ -140,9 +140,7 @@ def test_a_request_that_a_middleware_keeps_holds_up_no_others_of_its_slot(
     [(1, RULES), (0, Answer(RULES, before=lambda: time.sleep(2)))],
     ids=["a delay", "a slow robots.txt"],
 )
-def test_a_request_for_which_all_others_wait_needs_no_place(
-    delay: float, robots: str | Answer, mode: str
-) -> None:
+def test_a_request_for_which_all_others_wait_needs_no_place(delay: float, robots: str | Answer) -> None:
     """In Scrapy it would have one. Here requests of other sites have overtaken it, and more of them wait."""
     settings = {
         **ADDON,
@@ -153,7 +151,7 @@ def test_a_request_for_which_all_others_wait_needs_no_place(
     }
     with Site(robots, host="127.0.0.9") as first, Site(RULES, host="0.0.0.0") as site:
         urls = [f"{first.url}/token", *(f"{host}/page" for host in hosts_of(site, 4))]
-        seen = crawl(*urls, settings=settings, timeout=20)
+        seen = crawl(*urls, settings=settings)  # after 10 s
     assert sorted(seen.pages) == sorted(urls)
 
 
