@@ -269,9 +269,10 @@ class Server:
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
         signal.set_wakeup_fd(self._waker.fileno())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # handled by the tests' process
         self._handlers = {
             signal.SIGCHLD: signal.signal(signal.SIGCHLD, lambda *_: None),  # it only wakes `select`
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),  # handled by the tests' process
+            signal.SIGINT: signal.default_int_handler,  # a shell ignores it for what runs in the background
         }
 
     def serve(self) -> Job:
