@@ -207,9 +207,15 @@ def test_a_slow_download_keeps_its_place() -> None:
     robots = {"127.0.0.1/robots.txt": Answer(RULES, before=lambda: time.sleep(1))}
     with Site(RULES, {**robots, "/page": answer}, host="0.0.0.0") as site:
         urls = [site.url_of(f"127.0.0.{host}") + "/page" for host in (1, 2, 3)]
-        seen = crawl(*urls, settings={**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2})
+        settings = {
+            "CONCURRENT_REQUESTS": 2,
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.TakesItsTime": 560},
+            "PAUSE": 2.5,
+        }
+        seen = crawl(*urls, settings={**ADDON, **IN_ORDER, **settings})
     assert len(seen.pages) == 3
     assert ended[0] == 0  # the first page came when another had ended
+    assert seen.stats["at once"] == 2  # nor did it come while the middleware had both
 
 
 def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
