@@ -199,7 +199,7 @@ def test_a_slow_download_keeps_its_place() -> None:
     def answer(hit: Hit) -> Answer:
         def before() -> None:
             came.append(hit.host)
-            time.sleep(12 if hit.host != "127.0.0.1" else 0)
+            time.sleep(12 if hit.host != "127.0.0.1" else 0)  # longer than a crawl may stand still
             ended.append(came.count("127.0.0.1"))
 
         return Answer(before=before)
