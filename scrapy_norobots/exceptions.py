@@ -1,7 +1,8 @@
 """Exceptions for dropped requests.
 
-`RobotsUnreachable` is a `RobotsForbidden`, and that is an `IgnoreRequest` of Scrapy. So existing code handles
-both like the exception of Scrapy's own middleware. An errback finds the reason in `decision`.
+`RobotsUnreachable` is a `RobotsForbidden` without rules: the policy denies, or the URL is invalid. Both are
+an `IgnoreRequest` of Scrapy. So existing code handles both like the exception of Scrapy's own middleware. An
+errback finds the reason in `decision`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A request whose URL is invalid, or is not http or https, asks nothing: it has a `Decision` at once.
 
-The overrides in the meta of a request, `dont_obey_robotstxt` and `norobots_url`, apply only to the origin of
-its first URL, and not to other origins that redirects lead to, because the user meant the first one. Scrapy's
-redirect middlewares copy the meta, and list the previous URLs in it.
+The overrides in the meta of a request, `dont_obey_robotstxt` and `norobots_url` (to ask about another URL),
+apply only to the origin of its first URL, and not to other origins that redirects lead to, because the user
+meant the first one. Scrapy's redirect middlewares copy the meta, and list the previous URLs in it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``scrapy robots-check URL...``: check whether URLs may be crawled, and why.
 
-The same `RobotsLoader` as in a crawl with the same settings loads each robots.txt; no page is downloaded.
+A `RobotsLoader` loads each robots.txt as in a crawl with the same settings, but for those in `base`. Files
+may also come from a file or a store. No page is downloaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`EarlyDrops`: drop forbidden requests when they are scheduled, before they are in a queue.
 
-This must make no difference to the crawl, and drop nothing that would be allowed later. So it does nothing if
-an errback or a component that is not Scrapy's own could see what is raised, or could change a request first.
+This must make no difference to the crawl while the rules in memory are valid. So it does nothing if an
+errback or a component that is not Scrapy's own could see what is raised, or could change a request first.
 """
 
 from __future__ import annotations

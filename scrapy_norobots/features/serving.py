@@ -1,9 +1,9 @@
 """Answer a spider's own request for a robots.txt from the snapshot, without a second download.
 
 The response has what this crawl downloaded: final URL, status, body, and the headers that a snapshot keeps.
-The request is sent to the site if there is no such response: after an error, because a snapshot keeps no
-error page, or if the file came from a store. Requests of ``scrapy fetch``, ``view`` and ``shell`` are always
-sent, because their user wants to see what the site sends.
+The request is sent to the site if it is not a plain GET, or if there is no such response: after an error,
+because a snapshot keeps no error page, or if the file came from a store. Requests of ``scrapy fetch``,
+``view`` and ``shell`` are always sent, because their user wants to see what the site sends.
 """
 
 from __future__ import annotations

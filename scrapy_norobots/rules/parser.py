@@ -1,4 +1,4 @@
-"""The rules of a file, as read by parsers of this package or of the user: one reading of it, or several.
+"""The rules of a file, as read by `standard` or by parsers of the user: one reading of it, or all of several.
 
 The *strict reading* is that of the standard of 1994, the other one of this package that of RFC 9309.
 

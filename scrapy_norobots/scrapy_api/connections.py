@@ -1,4 +1,4 @@
-"""`HostNames` looks up hosts before downloads begin; `ConnectionEnds` notices responses that are cut off.
+"""For robots.txt, `HostNames` looks up hosts first; `ConnectionEnds` notices responses that are cut off.
 
 A body without Content-Length and chunks ends with its connection (RFC 9112, section 8). It is incomplete if
 the connection is reset, or if TLS ends without a closure alert (9.8). Scrapy's download handlers return such

@@ -1,4 +1,4 @@
-"""Find the User-Agent that a request will be sent with, before Scrapy's middlewares set it, as they do."""
+"""Find the robot of a request: `ROBOTSTXT_USER_AGENT`, or the User-Agent that Scrapy will send."""
 
 from __future__ import annotations
 

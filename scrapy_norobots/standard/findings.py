@@ -2,7 +2,8 @@
 
 The table `KINDS` has the severity, the clause and the message of each kind. (``scrapy robots-lint`` adds
 those of features, which are WARNINGs without a clause.) Findings are computed on request, from the records of
-`read_records` and from the lines that it ignores, so a crawl that needs none has no cost.
+`read_records` and from the lines that it ignores, so a decision needs none. The report examines the start of
+each file that a crawl loads.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Decode a robots.txt, split it into lines, and match the lines of fields, for all readings.
 
-Any bytes are accepted, and none raise an exception (F1). Bytes that are not UTF-8 become lone surrogates (PEP
-383), and in a path ``%XX`` of the same bytes. The patterns need a text with a line feed before each line,
-including the first. `sections_of` splits a file at its ``User-agent`` lines: records (1994) and groups
-(RFC 9309) are both made of its result, so a file is read once.
+Any bytes are accepted, and none raise an exception (F1). UTF-16 and UTF-32 are recognized. Else bytes that
+are not UTF-8 become lone surrogates (PEP 383), and in a path ``%XX`` of the same bytes. The patterns need a
+text with a line feed before each line, including the first. `sections_of` splits a file at its ``User-agent``
+lines: records (1994) and groups (RFC 9309) are both made of its result, so a file is read once.
 """
 
 from __future__ import annotations

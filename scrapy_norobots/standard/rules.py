@@ -1,8 +1,8 @@
 """`RuleSet`: the rules of one robot, prepared for fast matching (clauses U1 to U7).
 
-`RuleSet.match` is the only way to ask. It uses sorted prefixes, none of which is a prefix of another. If one
-of them is a prefix of a target, it is the last one that does not sort after the target. So one bisection and
-one `str.startswith` are enough for any number of rules.
+`RuleSet.match` answers, unless a `PatternSet` does for both standards. It uses sorted prefixes, none of which
+is a prefix of another. If one of them is a prefix of a target, it is the last one that does not sort after
+the target. So one bisection and one `str.startswith` are enough for any number of rules.
 """
 
 from __future__ import annotations

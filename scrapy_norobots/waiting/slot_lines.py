@@ -1,7 +1,7 @@
 """`Lines`: requests that may go on, in one line for each download slot, until their slot can send them.
 
 In a line, requests with a higher priority come first, then those that have waited longer. The slots that can
-send come in the order of their first requests; equal ones alternate. A slot with a delay lets requests go
+send come by the priority of their first requests; equal ones alternate. A slot with a delay lets requests go
 before it can send them, as Scrapy's HTTP cache may answer them; those that no middleware answers are *held*
 in the downloader until the slot can send them.
 

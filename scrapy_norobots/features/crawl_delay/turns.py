@@ -1,4 +1,4 @@
-"""`Turn`: let all processes of a fleet together keep the `Crawl-delay` of a download slot.
+"""`Turn`: let all processes that share a Redis together keep the `Crawl-delay` of a download slot.
 
 When a slot could send a request, the process takes a turn from `RedisStore`, and the request waits until that
 begins. If it is not sent soon enough after that, because the process is busy, the process takes another turn,

@@ -1,9 +1,9 @@
-"""`Writer`: a thread that writes evidence, so that the crawl never waits for a disk.
+"""`Writer`: a thread that writes evidence, so that no request waits for a disk.
 
 `put` appends to a queue. The thread empties it every half a second and writes complete gzip members, so that
-a killed process leaves files that can be read, and loses at most what is younger than a second. A record of
-the WARC file comes before its line, and its line before the decisions that depend on it. Records that find no
-room in the queue are lost and counted. The first error ends the thread.
+a killed process leaves files that can be read, and loses only what is younger than a second, unless the disk
+is too slow. A record of the WARC file comes before its line, and its line before the decisions that depend on
+it. Records that find no room in the queue are lost and counted. The first error ends the thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Read statements about the use of pages: one of them, or all of a robots.txt, and decide by them.
 
 They are ``Content-Usage``, ``Content-Signal``, ``License``, TDM and NoAI. Any text is accepted, and raises no
-exception. One of more than 1,000 characters is not read. Unless it has a URL, it is taken as a no to all. The
-constants below limit the others, too.
+exception. One of more than 1,000 characters is not read. It is taken as a no to all, unless its kind has a
+URL as its value. The constants below limit the others, too.
 
 Groups of a robots.txt are those of RFC 9309, which the drafts extend. A line outside any group, or after a
 blank line, applies to every robot as well: it stands in no record of the 1994 standard, and was probably
