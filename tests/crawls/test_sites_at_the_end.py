@@ -121,6 +121,41 @@ def test_a_request_that_waits_for_its_rules_survives_a_stop(mode: str, tmp_path:
         assert crawl(settings={**RETRY, **job}).pages == [f"{site.url}/1"]
 
 
+def test_a_request_that_is_given_back_during_a_stop_survives_it(mode: str, tmp_path: Path) -> None:
+    """A middleware keeps it while its site closes, and until the crawl does."""
+    kept, release = threading.Event(), threading.Event()
+
+    def token(hit: Hit) -> Answer:
+        kept.set()
+        release.wait(60)
+        return page()
+
+    def late(hit: Hit) -> Answer:
+        kept.wait(60)
+        time.sleep(0.5)  # until the rules have expired
+        return page(f"{closed.url}/late")
+
+    settings = {**FOR_EVER, "NOROBOTS_TTL": 0.3, "NOROBOTS_TTL_MIN": 0, "NOROBOTS_STALE_TTL": 0}
+    settings |= {"JOBDIR": str(tmp_path / "job")}
+    with Site(InTurn(Answer(ROBOTS), CLOSED)) as closed, Site(ROBOTS) as healthy:
+        healthy.answers |= {"/token": token, "/links/token": late}
+        keeping = {
+            "OTHER": f"{healthy.url}/token",
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AsksAnotherFirst": 50},
+        }
+        urls = [f"{closed.url}/kept", f"{healthy.url}/links/token"]
+        with running(*urls, settings={**settings, **keeping}, arguments={"follow": True}) as process:
+            log = read_until("Waits for a closed site", process)
+            process.send_signal(signal.SIGINT)
+            log += read_until("Closing spider", process)
+            release.set()
+            out, err = process.communicate(timeout=60)
+            assert process.wait() == 0, log + err
+        assert json.loads(out)["stats"]["norobots/retry/left"] == 2
+        resumed = crawl(settings={**settings, **RETRY})
+        assert sorted(resumed.pages) == [f"{closed.url}/kept", f"{closed.url}/late"]
+
+
 def test_a_stop_while_a_retry_hangs_drops_no_request(mode: str, tmp_path: Path) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
     asked, release = threading.Event(), threading.Event()
