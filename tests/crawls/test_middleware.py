@@ -92,9 +92,7 @@ def test_urls_of_other_schemes_pass(tmp_path: Path) -> None:
     seen = crawl("data:text/plain,back", file.as_uri(), "s3://bucket/back/", "about:blank")
     assert sorted(seen.pages) == ["data:text/plain,back", file.as_uri()]
     assert "robotstxt/request_count" not in seen.stats
-    assert not [
-        drop for drop in seen.drops if drop.type.startswith("Robots") and drop.type.startswith("Robots")
-    ]
+    assert not [drop for drop in seen.drops if drop.type.startswith("Robots")]
 
 
 def test_each_port_is_an_origin() -> None:

@@ -227,6 +227,8 @@ def test_a_decision_names_the_line_the_group_and_the_rfc() -> None:
         ("Disallow: /A", "/a", True),
         ("Disallow:\nAllow:", "/", True),
         ("Disallow: /\nAllow: /a?b=/c", "/a?b=/c&d", True),
+        ("Disallow: /*2A\nAllow: /x", "/x*", False),  # as if it was sent as "%2A"
+        ("Disallow: /\nAllow: /*2A", "/x*", False),
     ],
 )
 def test_the_rule_with_the_most_octets_decides(rules: str, target: str, is_allowed: bool) -> None:

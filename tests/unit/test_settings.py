@@ -102,9 +102,9 @@ def test_a_policy_may_come_from_the_command_line() -> None:
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_may_have_its_upper_limit(name: str) -> None:
-    assert config(**{name: upper_end(name)}) != config()
+    assert read_all(**{name: upper_end(name)}) != read_all()
     with pytest.raises(ValueError, match=rf"^{name} = "):
-        config(**{name: upper_end(name) + 1})
+        read_all(**{name: upper_end(name) + 1})
 
 
 def meta(**settings: Any) -> MetaConfig:

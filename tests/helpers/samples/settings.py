@@ -7,7 +7,7 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_norobots import features  # noqa: F401  # imports every section
-from scrapy_norobots.settings import DEFAULTS, Config, Section, read
+from scrapy_norobots.settings import DEFAULTS, Section, read
 
 # A dataclass with slots is a second class; the first one, without them, may still exist.
 SECTIONS = [section for section in Section.__subclasses__() if "__slots__" in vars(section)]
@@ -18,7 +18,7 @@ NUMBERS = [name for name, default in DEFAULTS.items() if type(default) is int]
 def upper_end(name: str) -> int:
     """Return the largest value of a setting, as the error for a larger value names it."""
     try:
-        Config.from_settings(Settings({name: 10**400}))
+        read(Settings({name: 10**400}), name)
     except ValueError as error:
         return int(str(error).rpartition(" at most ")[2])
     raise AssertionError(f"{name} has no upper end")
