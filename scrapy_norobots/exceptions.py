@@ -1,8 +1,7 @@
 """Exceptions for dropped requests.
 
-`RobotsUnreachable` is a `RobotsForbidden` without rules: the policy denies, or the URL is invalid. Both are
-an `IgnoreRequest` of Scrapy. So existing code handles both like the exception of Scrapy's own middleware. An
-errback finds the reason in `decision`.
+A `RobotsUnreachable` is a `RobotsForbidden` without rules: the policy denies, or the URL is invalid. Existing
+code handles both like the `IgnoreRequest` of Scrapy's own middleware. An errback reads `decision`.
 """
 
 from __future__ import annotations

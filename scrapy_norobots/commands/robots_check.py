@@ -1,7 +1,7 @@
 """``scrapy robots-check URL...``: check whether URLs may be crawled, and why.
 
-A `RobotsLoader` loads each robots.txt as in a crawl with the same settings, but for those in `base`. Files
-may also come from a file or a store. No page is downloaded.
+A `RobotsLoader` loads each robots.txt as in a crawl with the same settings, but for those in `base`; with
+``--file`` or ``--store``, nothing is downloaded. No page ever is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What a crawl can do beyond obeying: features, which subscribe to the events of the core.
 
 A feature is a module or a package here, with a function `subscribe`. It may import what is below the features
-in `docs/how-it-works.md`, and no other feature. `report`, `serving` and `early_drops` are always on.
-`FEATURES` is the only list of them: to remove one, delete its line, its module or folder, and what others
-import from it: the package itself, the add-on, the commands.
+in `docs/how-it-works.md`, and no other feature. Only `report`, `serving` and `early_drops` need no setting.
+To remove one, delete its line in `FEATURES`, its module or folder, and what others import from it.
 """
 
 from __future__ import annotations

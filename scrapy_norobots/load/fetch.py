@@ -1,9 +1,8 @@
 """Download a robots.txt through Scrapy's engine and return a `Snapshot`.
 
-The request passes all downloader middlewares, so the user's proxies, delays and TLS settings apply, and
-Scrapy's retries, `NOROBOTS_RETRY_TIMES` of them. It carries no cookies, no Referer and no credentials from a
-URL. This module follows redirects itself, to limit their number and targets. A failure is a snapshot too, one
-with an error.
+The request passes all downloader middlewares, so the user's proxies, delays and TLS settings apply. It
+carries no cookies, no Referer and no credentials from a URL. This module follows redirects itself, and limits
+retries and redirects. A failure is a snapshot too, one with an error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Findings: report what in a robots.txt deviates from the standard, and how the parser reads it.
 
 The table `KINDS` has the severity, the clause and the message of each kind. (``scrapy robots-lint`` adds
-those of features, which are WARNINGs without a clause.) Findings are computed on request, from the records of
-`read_records` and from the lines that it ignores, so a decision needs none. The report examines the start of
-each file that a crawl loads.
+those of features, which are WARNINGs without a clause.) Findings are made from the records of `read_records`
+and from the lines that it ignores. A decision needs none; the report looks at the start of each file.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 `LoadLimits` says how many are loaded at a time, in all and of one download slot.
 
-If a site is temporarily closed, because of a temporary failure that the policy denies, its requests wait
-until robots.txt is downloaded again, at most `NOROBOTS_RETRY_CLOSED` times and `NOROBOTS_RETRY_CLOSED_MAX`
-requests at once. Only failures in a row use up retries. A proxy that fails closes a site only to requests
-that use it, so an origin is a site of its own with each of its proxies. If the origin itself fails, that uses
-up the retries of all of them.
+If a site is temporarily closed, because of a temporary failure that the policy denies, its requests wait for
+the next downloads of robots.txt. `NOROBOTS_RETRY_CLOSED` and its `_MAX` limit that. Only failures in a row
+use up retries. A proxy that fails closes a site only to requests that use it, so an origin is a site of its
+own with each of its proxies. If the origin itself fails, that uses up the retries of all of them.
 """
 
 from __future__ import annotations

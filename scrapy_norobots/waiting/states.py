@@ -1,8 +1,8 @@
 """Where a request is: the table of its states, and `Parked`, a request that waits or that the engine has.
 
-A request has one owner at a time: the user's scheduler, `Parking`, or the engine, also while it is held, in
-line again. `STATES` has a row for each state, with what ends it and where the request is then. A request in
-the user's scheduler has no `Parked`.
+A request has one owner at a time: the user's scheduler, `Parking`, or the engine, which also owns what
+`Parking` holds. `STATES` has a row for each state, with what ends it and where the request is then. A request
+in the user's scheduler has no `Parked`.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from tests.helpers.judges.evidence import (
 )
 from tests.helpers.running.crawling import ADDON, Crawl, crawl, hosts_of, run_crawl, wait_for, with_no_origin
 from tests.helpers.sites import Answer, Hit, Site, page
+from tests.helpers.spiders.raising import ALL_ON
 
 BOTH = {"NOROBOTS_ALSO_OBEY": ["rfc9309"]}
 PROTEGO = {"NOROBOTS_ALSO_OBEY": ["rfc9309", "scrapy.robotstxt.ProtegoRobotParser"]}
@@ -473,18 +474,16 @@ def test_a_wrong_folder_is_an_error_at_the_start(tmp_path: Path, name: str, prob
 
 
 def test_a_spider_that_does_not_obey_has_no_evidence_and_a_warning(tmp_path: Path) -> None:
-    settings = {
-        **ADDON,
-        "ROBOTSTXT_OBEY": False,
+    for_features = {
+        **ALL_ON,
         "NOROBOTS_EVIDENCE": str(tmp_path / "evidence"),
         "NOROBOTS_REPORT": str(tmp_path / "report.json"),
         "NOROBOTS_PURPOSES": ["search"],
-        "NOROBOTS_CRAWL_DELAY_MAX": 30,
     }
     with Site() as site:
-        seen = crawl(f"{site.url}/", settings=settings)
-    for name in ("EVIDENCE", "REPORT", "PURPOSES", "CRAWL_DELAY_MAX"):
-        assert seen.log_lines("WARNING", f"NOROBOTS_{name} has no effect: ROBOTSTXT_OBEY is False")
+        seen = crawl(f"{site.url}/", settings={**ADDON, **for_features, "ROBOTSTXT_OBEY": False})
+    for name in for_features.keys() - {"NOROBOTS_META"}:  # META tags are obeyed all the same
+        assert seen.log_lines("WARNING", f"{name} has no effect: ROBOTSTXT_OBEY is False")
     assert not list(tmp_path.iterdir())
 
 

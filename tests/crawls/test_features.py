@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_norobots.checks import _FOR_FEATURES
 from scrapy_norobots.features import FEATURES
 from tests.crawls.test_sites import FOR_EVER, RETRY, Closed
 from tests.helpers.running.crawling import crawl, run_crawl
@@ -25,11 +24,6 @@ def test_the_core_obeys_without_any_feature(mode: str) -> None:
     assert sorted(done.pages) == sorted(url for url in urls if "/back/" not in url)
     assert [drop.type for drop in done.drops] == ["RobotsForbidden"] * 2
     assert "norobots/passed" not in done.stats  # the report counts it
-
-
-def test_a_feature_without_obeying_is_noticed() -> None:
-    """META tags are obeyed without it."""
-    assert ALL_ON.keys() - {"NOROBOTS_META"} <= set(_FOR_FEATURES)
 
 
 def test_a_crawl_that_is_over_leaves_nothing_in_memory(mode: str, tmp_path: Path) -> None:

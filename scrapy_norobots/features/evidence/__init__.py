@@ -1,7 +1,7 @@
 """Evidence: what each robots.txt said when a page was requested, and what the crawl decided by it.
 
-`Evidence` runs on the event loop, and puts answers and decisions into a queue; no request waits for the disk,
-only the end of the crawl does, for a minute at most. A thread (`writer`) writes them: answers to requests for
+`Evidence` runs on the event loop, and puts answers and decisions into a queue. No request waits for the disk;
+the end of the crawl does, for a minute at most. A thread (`writer`) writes them: answers to requests for
 robots.txt as WARC records (`answers`), decisions as lines of JSON (`fields`, which has what all others need
 to know about the files). `audit` makes every decision of a run again.
 """

@@ -3,8 +3,8 @@
 The lines of a run are read once, in their order, each in bounded memory. A record line leads to the next
 record of the WARC file, and a decision is made again by the answers before it: it names one by its origin and
 time. This answer, judged as in the crawl, must lead to the same line, byte by byte. So each key of a decision
-is checked except `time`, `requested`, and `robot` if it is a header; `url` only for what it leads to.
-Overridden requests cannot be judged, nor can decisions whose URL or robot was too long and was cut.
+is checked except `time`, `requested`, and `robot` if it is a header; of `url`, what it leads to. Overridden
+requests cannot be judged, nor can decisions whose URL or robot was too long and was cut.
 """
 
 from __future__ import annotations

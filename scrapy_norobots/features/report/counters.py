@@ -1,9 +1,8 @@
 """The counts of a crawl, in bounded memory for any number of origins, and the same as plain data.
 
-Totals of requests are exact. At most `rows_max` origins have a row of their own, the least interesting go
-first, and the first 5,000 causes of drops are counted one by one. `facts_of` makes plain data of the counts:
-the JSON report has exactly this data, and the page and the log are made from it. Text from sites is escaped
-in it.
+Totals of requests are exact. At most `rows_max` origins have a row of their own; the least interesting lose
+theirs. The first 5,000 causes of drops are counted one by one. `facts_of` makes plain data of the counts: the
+JSON report has exactly this data, and the page and the log are made from it. Text from sites is escaped.
 """
 
 from __future__ import annotations
