@@ -48,6 +48,16 @@ def test_a_line_break_in_a_header_is_a_blank() -> None:
     assert lines == [b"HTTP/1.1 200 OK", b"X: a \t \t b", b"Y:  a ", b"Z:  a\tb ", b"", b""]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "written"),
+    [("HTTP/1.0", b"HTTP/1.0"), ("HTTP/1.1", b"HTTP/1.1"), ("h2", b"HTTP/1.1"), (None, b"HTTP/1.1")],
+)
+def test_a_record_names_the_version_of_http(protocol: str | None, written: bytes) -> None:
+    record = answer(access())
+    record.response.protocol = protocol
+    assert b"\r\n" + written + b" 200 OK\r\n" in gzip.decompress(packed(record))
+
+
 def read_back(record: Answer) -> answers_module.Stored:
     """Write a record, and return what an audit reads."""
     return read_record(packed(record), BODY_MAX)

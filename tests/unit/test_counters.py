@@ -119,6 +119,13 @@ def test_however_many_origins_there_are_at_most_rows_max_rows_are_kept(
     assert {origin(number) for number in range(0, 2_000, 200)} <= counters.rows.keys()
 
 
+def test_the_rows_of_failures_stay_longer_than_those_of_usual_files() -> None:
+    counters = Counters(10)
+    for number in range(50):
+        load(counters, access(number, 200 if number % 9 else 503))
+    assert {origin(number) for number in range(0, 50, 9)} <= counters.rows.keys()
+
+
 def test_a_file_that_changes_counts_as_it_is_in_the_end() -> None:
     counters, faulty = Counters(1), Examined(1, marks=frozenset({TYPOS}))
     first, refused = access(), access(0, 403)

@@ -19,6 +19,13 @@ ORIGIN = Origin("http", "garden.example", 80)
 BODY = b"User-agent: tamarin\nDisallow: /nest\n\nUser-agent: *\nDisallow: /heap\n"
 
 
+def test_a_blank_at_the_end_of_a_url_is_no_part_of_it() -> None:
+    robots = RobotsTxt.parse("User-agent: *\nDisallow: /nest%20\n")
+    for _ in range(2):  # the second time, the origin is known
+        assert robots.allowed(HOST + "/nest ", "Tamarin")
+        assert not robots.allowed(HOST + "/nest%20", "Tamarin")
+
+
 # --- types
 
 
