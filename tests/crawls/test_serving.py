@@ -134,6 +134,15 @@ def test_the_shell_shows_what_the_site_sends(sample: str, tmp_path: Path) -> Non
     assert site.targets() == ["/robots.txt", "/", "/robots.txt"]
 
 
+def test_the_shell_does_not_wait_for_a_closed_site(tmp_path: Path) -> None:
+    answers = [Answer(status=503)]
+    with Site(lambda _: answers.pop() if answers else Answer(RULES)) as site:
+        options = ["-s", "NOROBOTS_RETRY_TIMES=0", "-s", "NOROBOTS_ERROR_TTL=0.2", "-c", "response"]
+        done = scrapy("shell", f"{site.url}/", *options, folder=make_project(tmp_path, site.url))
+    assert site.targets() == ["/robots.txt"], done.stderr
+    assert "answered 503, and NOROBOTS_STATUS_POLICY denies" in done.stderr
+
+
 def test_the_shell_obeys_the_rules_for_the_user_agent_of_its_spider(tmp_path: Path) -> None:
     with Site("User-agent: SpiderBot\nDisallow: /\n") as site:
         folder = make_project(tmp_path, site.url)
