@@ -218,6 +218,18 @@ def test_a_slow_download_keeps_its_place() -> None:
     assert seen.stats["at once"] == 2  # nor did it come while the middleware had both
 
 
+def test_files_of_a_slot_are_loaded_after_pages_that_a_middleware_answers(mode: str) -> None:
+    """These pages never reach the slot, which has a delay and the pages of several hosts."""
+    settings = {
+        **ADDON,
+        "DOWNLOAD_DELAY": 0.1,
+        "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.AnswersLate": 950},
+    }
+    with Site(RULES, host="0.0.0.0") as site:
+        requests = [{"url": url, "meta": {"download_slot": "all"}} for url in hosts_of(site, 8)]
+        assert len(crawl(*requests, settings=settings).pages) == 8
+
+
 def test_a_middleware_that_answers_late_keeps_its_place(mode: str) -> None:
     """Also if it takes longer than a request keeps a place for which robots.txt is being loaded."""
     settings = {
