@@ -121,6 +121,29 @@ def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_f
         assert waited[0] >= 60 - 1  # one of the others may be on its way
 
 
+def test_a_scheduled_request_does_not_go_first_because_one_before_it_waits() -> None:
+    """Each page that waited has a link with a higher priority to a new host, whose robots.txt is loaded."""
+
+    def robots(hit: Hit) -> Answer:
+        return Answer(RULES, before=lambda: time.sleep(0.5) if hit.host == "127.0.0.2" else None)
+
+    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+        requests = [{"url": f"{site.url_of('127.0.0.2')}/first", "priority": 10}]
+        for number in range(20):
+            site.answers[f"127.0.0.2/waited{number}"] = page(site.url_of(f"127.0.1.{number + 1}") + "/link")
+            requests.append({"url": f"{site.url_of('127.0.0.2')}/waited{number}", "priority": 1})
+        for number in range(60):
+            site.answers[f"127.0.0.1/{number}"] = Answer(before=lambda: time.sleep(0.05))
+            requests.append({"url": f"{site.url_of('127.0.0.1')}/{number}"})
+        settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "DEPTH_PRIORITY": -2}
+        seen = crawl(*requests, settings=settings, arguments={"follow": True})
+    assert len(seen.pages) == 1 + 20 + 20 + 60
+    pages = [hit.target for hit in site.hits if hit.target != "/robots.txt"]
+    waited = [place for place, target in enumerate(pages) if target.startswith("/waited")]
+    between = [target for target in pages[waited[0] : waited[-1]] if target[1:].isdigit()]
+    assert len(between) <= 2  # those that were on their way
+
+
 @pytest.mark.skipif(
     not hasattr(signals, "robots_parsed"), reason="before Scrapy 2.18, the engine asks at other moments"
 )
