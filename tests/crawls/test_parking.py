@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -254,7 +255,7 @@ def test_a_request_that_waited_goes_by_newer_rules_of_its_site(mode: str) -> Non
 
 
 class Expiring:
-    """A site where `/1` waits for its slot, which `/2` occupies until `free` is set.
+    """A site where `copies` of `/1` wait for their slot, which `/2` occupies until `free` is set.
 
     `/3` answers when the rules of `/1` have expired, and a link there causes the next load.
     """
@@ -266,7 +267,8 @@ class Expiring:
         "NOROBOTS_TTL": 2,
     }
 
-    def __init__(self) -> None:
+    def __init__(self, copies: int = 1) -> None:
+        self._copies = copies
         self._begun, self._is_occupied, self.free = (threading.Event() for _ in range(3))
         self.robots_txt = [Answer(RULES, before=self._begun.wait)]
 
@@ -286,7 +288,7 @@ class Expiring:
         """Return the type and the line of each dropped request."""
         slot = {"download_slot": "one"}
         seen = crawl(
-            {"url": f"{site.url}/1", "meta": slot},
+            *self._copies * [{"url": f"{site.url}/1", "meta": slot, "dont_filter": True}],
             {"url": f"{site.url}/2", "meta": slot, "priority": 1},
             {"url": f"{site.url}/3", "meta": {"download_slot": "two", "dont_obey_robotstxt": True}},
             settings={**self.SETTINGS, **settings},
@@ -315,6 +317,25 @@ def test_a_request_that_waited_does_not_go_while_its_file_is_loaded_again(mode: 
     assert drops == {"/1": ("RobotsForbidden", 2), "/4": ("RobotsForbidden", 2)}
     assert site.pages() == ["/2", "/3", "/moved.txt"]
     assert other.pages() == ["/first", "/second"]
+
+
+def test_copies_of_a_request_wait_with_it_while_its_file_is_loaded_again(tmp_path: Path) -> None:
+    """With an HTTP cache, they have waited for it, as it may have answered them."""
+
+    def free() -> None:
+        expiring.free.set()
+        time.sleep(0.5)  # until the slot has become free
+
+    expiring = Expiring(copies=3)
+    expiring.robots_txt.append(Answer(RULES, before=free))
+    answers = {
+        "/2": Answer(before=expiring.occupy),
+        "/3": replace(page("/4"), before=expiring.expire),
+    }
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site(expiring.robots, answers) as site:
+        assert not expiring.crawl(site, **cache)
+    assert sorted(site.pages()) == ["/1", "/2", "/3", "/4"]
 
 
 def test_a_request_that_an_earlier_middleware_keeps_does_not_go_while_its_file_is_loaded_again() -> None:

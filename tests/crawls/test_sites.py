@@ -570,6 +570,23 @@ def test_a_middleware_that_drops_repeated_requests_breaks_no_counts(mode: str, e
         assert done.pages == [f"{site.url}/0" if expires else f"{site.url}/1"]
 
 
+def test_a_request_that_is_exempt_when_it_is_scheduled_again_is_sent(mode: str) -> None:
+    """The rules expire while it is in a middleware; then its site is closed, so it is scheduled again."""
+    with Site(InTurn(Answer(ROBOTS, headers={"Cache-Control": "no-cache"}), CLOSED)) as site:
+        settings = {
+            **RETRY,
+            "NOROBOTS_TTL_MIN": 0.3,
+            "NOROBOTS_STALE_TTL": 0,
+            "PAUSE": 0.6,
+            "DOWNLOADER_MIDDLEWARES": {"tests.helpers.components.middlewares.SendsLate": 50},
+        }
+        first = {"url": f"{site.url}/0", "priority": 1}
+        exempt = f"{site.url}/back/"
+        seen = crawl(first, exempt, settings=settings, spider="scheduling.ExemptsRepeated")
+    assert waiting(seen) == {"waited": 1, "came_back": 1}
+    assert seen.pages == [f"{site.url}/0", exempt]
+
+
 def test_the_same_request_object_can_wait_several_times(mode: str) -> None:
     with Site(Closed(1)) as site:
         done = crawl(f"{site.url}/1", settings=RETRY, spider="following.RepeatsTheRequest")

@@ -247,6 +247,14 @@ class AnswersLate(Slow):
         return TextResponse(request.url, body=b"")
 
 
+class SendsLate(Slow):
+    """A downloader middleware that keeps the request of each page for a while."""
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        if not request.url.endswith("/robots.txt"):
+            await self.keep()
+
+
 class TakesItsTime(Slow):
     """A downloader middleware that takes long for each response."""
 

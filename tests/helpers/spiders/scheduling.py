@@ -75,6 +75,15 @@ class WithoutHeartbeat(Pages):
             slot.heartbeat.stop()
 
 
+class ExemptsRepeated(Pages):
+    """Exempts a request from robots.txt when it is scheduled again."""
+
+    listens: ClassVar = {"scheduled": signals.request_scheduled}
+
+    def scheduled(self, request: Request) -> None:
+        request.meta["dont_obey_robotstxt"] = "dont_obey_robotstxt" in request.meta
+
+
 class WhenIdle(Pages):
     """Lets the engine look more often than every 5 s if anything is left to do."""
 
