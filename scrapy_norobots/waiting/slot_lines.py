@@ -95,7 +95,7 @@ class Slots:
     def are_sending(self) -> bool:
         """Return whether a slot has a request of a page, as far as that is known."""
         return not self.are_watched or any(
-            slot.queue or any(ROBOTS_DOWNLOAD not in request.meta for request in slot.transferring)
+            sum(ROBOTS_DOWNLOAD not in request.meta for request in slot.active) > self._waiting.get(slot, 0)
             for slot in self._downloader.slots.values()
         )
 

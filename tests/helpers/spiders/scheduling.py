@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from scrapy.http import Response
 
 from scrapy_norobots.scrapy_api import compat
 from scrapy_norobots.scrapy_api.internals import now
-from scrapy_norobots.waiting import parking
+from scrapy_norobots.waiting import parking, slot_lines
 from tests.helpers.components.schedulers import OwnScheduler
 from tests.helpers.spiders.pages import Pages
 
@@ -73,6 +74,24 @@ class WithoutHeartbeat(Pages):
         slot: Any = self.engine._slot
         if slot.heartbeat.running:
             slot.heartbeat.stop()
+
+
+class LooksForPlaces(Pages):
+    """Looks at the places when a response has come, before Scrapy has removed its request from the slot.
+
+    Two seconds without progress are enough for a request to go without a place.
+    """
+
+    listens: ClassVar = {"look": signals.request_left_downloader}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        slot_lines._STANDSTILL = 2.0
+
+    def look(self) -> None:
+        downloader: Any = self.engine.downloader
+        downloader.parking.lines.look_at_places(newest=sys.maxsize)
+        compat.look_for_next_request(self.crawler)
 
 
 class ExemptsRepeated(Pages):
