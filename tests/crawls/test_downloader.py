@@ -193,7 +193,8 @@ def test_a_slow_middleware_keeps_its_place() -> None:
 
 
 def test_a_slow_download_keeps_its_place() -> None:
-    """Also when its response has come, though nothing else has moved for longer than the two seconds."""
+    """Also when its response has come after 3 s. After 2 s without progress, this crawl stands still."""
+    # The first page waits in line while the others have the two places.
     robots = {"127.0.0.1/robots.txt": Answer(RULES, before=lambda: time.sleep(0.5))}
     late = {"127.0.0.2/": Answer(before=lambda: time.sleep(3))}
     with Site(RULES, {**robots, **late}, host="0.0.0.0") as site:

@@ -32,6 +32,8 @@ from tests.helpers.sites import Answer, Hit, Site, page
 
 RULES = "User-agent: *\nDisallow: /back/\n"
 PATIENCE = 10.0
+# It comes when pages of other hosts have places.
+LATE = Answer(RULES, before=lambda: time.sleep(0.5))
 
 
 @pytest.mark.parametrize("queue", [default_settings.SCHEDULER_PRIORITY_QUEUE, PLAIN_QUEUE])
@@ -100,10 +102,7 @@ def test_requests_that_waited_are_not_overtaken_by_all_later_ones(hosts: int, la
 def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_first(
     priority: int, is_first: bool
 ) -> None:
-    def robots(hit: Hit) -> Answer:
-        return Answer(RULES, before=lambda: time.sleep(0.5) if hit.host == "127.0.0.2" else None)
-
-    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+    with Site(RULES, {"127.0.0.2/robots.txt": LATE}, host="0.0.0.0") as site:
         scheduled = [f"{site.url_of('127.0.0.1')}/{number}" for number in range(60)]
         for number in range(60):
             site.answers[f"127.0.0.1/{number}"] = Answer(before=lambda: time.sleep(0.05))
@@ -124,16 +123,13 @@ def test_of_a_request_that_waited_and_a_scheduled_one_the_higher_priority_goes_f
 
 def test_a_scheduled_request_does_not_go_first_because_one_before_it_waits() -> None:
     """Each page that waited has a link with a higher priority to a new host, whose robots.txt is loaded."""
-
-    def robots(hit: Hit) -> Answer:
-        return Answer(RULES, before=lambda: time.sleep(0.5) if hit.host == "127.0.0.2" else None)
-
-    with Site(None, {"/robots.txt": robots}, host="0.0.0.0") as site:
+    with Site(RULES, {"127.0.0.2/robots.txt": LATE}, host="0.0.0.0") as site:
         requests = [{"url": f"{site.url_of('127.0.0.2')}/first", "priority": 10}]
         for number in range(20):
             site.answers[f"127.0.0.2/waited{number}"] = page(site.url_of(f"127.0.1.{number + 1}") + "/link")
             requests.append({"url": f"{site.url_of('127.0.0.2')}/waited{number}", "priority": 1})
         for number in range(60):
+            # All together, these take longer than the robots.txt.
             site.answers[f"127.0.0.1/{number}"] = Answer(before=lambda: time.sleep(0.05))
             requests.append({"url": f"{site.url_of('127.0.0.1')}/{number}"})
         settings = {**ADDON, **IN_ORDER, "CONCURRENT_REQUESTS": 2, "DEPTH_PRIORITY": -2}
